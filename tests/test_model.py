@@ -52,7 +52,7 @@ def test_explain(model):
     assert explanation.counted == (True, True, False, True, True, False)
     assert explanation.unknown == (False,) * 6
     assert explanation.readable
-    assert [weight != 0 for weight in explanation.weights] == list(explanation.selected)
+    assert [factor != 0 for factor in explanation.mask] == list(explanation.selected)
     (span,) = explanation.spans
     assert text[slice(*span)] == explanation.tokens[explanation.selected.index(True)]
     assert explanation.annotation is None
@@ -242,7 +242,7 @@ def test_unknown_words_warn(model):
     assert guess.to_dict()["warnings"] == guess.warnings
     assert guess.unknown == (True, True, False)
     assert not guess.readable
-    assert guess.warnings[0] in str(guess)
+    assert "Note: The model knows none of the words of the text; the prediction is a guess." in str(guess)
     assert "{Qwzxqq}" in str(guess).replace("[", "").replace("]", "")
     with pytest.warns(UserWarning, match="1 of 2 texts"):
         model.predict(["Qwzxqq vrblgh!", "A warm film."])

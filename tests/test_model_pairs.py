@@ -32,7 +32,9 @@ def test_explain(model):
     assert e.premise == premise
     assert e.alignment.shape == (len(e.premise_tokens), len(e.hypothesis_tokens))
     assert len(e.pairs) == np.count_nonzero(e.alignment) <= 3
-    assert e.words == tuple((e.premise_tokens[i], e.hypothesis_tokens[j]) for i, j in e.pairs)
+    assert {(word.premise, word.hypothesis) for word in e.words} == {
+        (e.premise_tokens[i], e.hypothesis_tokens[j]) for i, j in e.pairs
+    }
     assert e.label in model.classes_
     assert sum(e.probabilities.values()) == pytest.approx(1, abs=1e-5)
     assert e.faithful

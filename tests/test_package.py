@@ -25,6 +25,7 @@ ORDER = [
     "graph",
     "compile",
     "text",
+    "word_support",
     "constraints",
     "nn",
     "data",

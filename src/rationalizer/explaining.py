@@ -12,9 +12,18 @@ from rationalizer.constraints import ConstraintConflict
 from rationalizer.data import InputRow
 from rationalizer.data.bad_rows import SKIP_REMEDY
 from rationalizer.drawing import AnyExplanation, Explanation, Label, PairExplanation
+from rationalizer.drawing.result_columns import MAX_CLASSES
+from rationalizer.drawing.selected_words import (
+    SMALLEST,
+    AnyWord,
+    aligned_words,
+    describe_direction,
+    selected_word,
+)
 from rationalizer.prediction_warnings import WordKinds
 from rationalizer.text import AnyExample, PairExample
 from rationalizer.text.token_kinds import UNKNOWN
+from rationalizer.word_support import selected_places
 
 
 class WordFacts(WordKinds, Protocol):
@@ -26,8 +35,9 @@ class WordFacts(WordKinds, Protocol):
 def make_explanation(
     example: AnyExample,
     output: NDArray[np.float32],
-    weights: NDArray[np.float32],
+    mask: NDArray[np.float32],
     *,
+    weights: NDArray[np.float64] | None = None,
     classes: Sequence[Label] | None,
     encoder: WordFacts,
     faithful: bool = True,
@@ -39,7 +49,8 @@ def make_explanation(
     Args:
         example: the text or the pair.
         output: probabilities, or the value.
-        weights: of the tokens, or of the pairs of tokens; 0 if not selected.
+        mask: the factors of the tokens, or of the pairs of tokens; 0 if not selected.
+        weights: of the selected words (or pairs) for each class, if they are known.
         classes: as the user wrote them; None for a regression.
         encoder: knows which words are known, and which count towards the budget.
         faithful: for pairs, whether the premise is read only through the alignment.
@@ -53,6 +64,7 @@ def make_explanation(
     common: dict[str, Any] = {
         "label": float(output) if classes is None else classes[int(output.argmax())],
         "probabilities": dict(zip(classes, output.tolist(), strict=True)) if classes else None,
+        "words": tuple(_words(example, output, mask, weights, classes, encoder)),
         "warnings": warnings,
         "record": record,
     }
@@ -64,20 +76,20 @@ def make_explanation(
             premise_offsets=example.premise.offsets,
             hypothesis_tokens=example.hypothesis.tokens,
             hypothesis_offsets=example.hypothesis.offsets,
-            alignment=weights,
-            pairs=tuple((int(i), int(j)) for i, j in np.argwhere(weights)),
+            alignment=mask,
+            pairs=tuple((int(i), int(j)) for i, j in np.argwhere(mask)),
             faithful=faithful,
             annotation=example.alignment,
             premise_unknown=unknown(example.premise.tokens),
             hypothesis_unknown=unknown(example.hypothesis.tokens),
             **common,
         )
-    selected = weights != 0
+    selected = mask != 0
     return Explanation(
         text=example.text,
         tokens=example.tokens,
         offsets=example.offsets,
-        weights=tuple(weights.tolist()),
+        mask=tuple(mask.tolist()),
         selected=tuple(selected.tolist()),
         spans=_character_spans(selected, example.offsets),
         annotation=example.annotation,
@@ -85,6 +97,43 @@ def make_explanation(
         counted=tuple(encoder.counted(example.tokens).tolist()),
         **common,
     )
+
+
+def _words(
+    example: AnyExample,
+    output: NDArray[np.float32],
+    mask: NDArray[np.float32],
+    weights: NDArray[np.float64] | None,
+    classes: Sequence[Label] | None,
+    encoder: WordFacts,
+) -> list[AnyWord]:
+    """The selected words, or aligned pairs of words; the largest weights first."""
+    tokens, offsets = ([getattr(text, name) for text in example.texts] for name in ("tokens", "offsets"))
+    words: list[AnyWord] = []
+    for k, place in enumerate(selected_places(mask, encoder.counted(tokens[0]) if len(tokens) == 1 else None)):
+        facts = {} if weights is None else _facts(classes, output, weights, k)
+        if len(place) == 1:
+            words.append(selected_word(tokens[0], offsets[0], place[0], **facts))
+        else:
+            words.append(aligned_words((tokens[0], tokens[1]), (offsets[0], offsets[1]), (place[0], place[1]), **facts))
+    return sorted(words, key=lambda word: -abs(word.weight or 0.0))
+
+
+def _facts(
+    classes: Sequence[Label] | None, output: NDArray[np.float32], weights: NDArray[np.float64], k: int
+) -> dict[str, Any]:
+    """The weight of word k, its direction, and its weights for the most probable classes."""
+    own = [float(f"{weight:.6g}") for weight in weights[k].tolist()]  # the predictor computes in single precision
+    if classes is None:
+        smallest = SMALLEST * float(np.abs(weights).max())
+        return {"weight": own[0], "direction": describe_direction(own[0], float(output), None, smallest=smallest)}
+    chosen = int(output.argmax())
+    kept = sorted(np.argsort(-output, kind="stable")[:MAX_CLASSES].tolist())
+    return {
+        "weight": own[chosen],
+        "direction": describe_direction(own[chosen], classes[chosen], classes),
+        "by_class": {classes[k]: own[k] for k in kept},
+    }
 
 
 def _character_spans(selected: NDArray[np.bool_], offsets: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

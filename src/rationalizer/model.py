@@ -20,13 +20,14 @@ from rationalizer.data.data_frames import is_table, names_of, texts_of
 from rationalizer.drawing import AnyExplanation, Explanation, Explanations, Label, PairExplanation
 from rationalizer.drawing.result_columns import result_columns, result_values
 from rationalizer.explaining import as_label, conflict_in_row, make_explanation
-from rationalizer.inference.predict import BATCH, Predictions, predict
+from rationalizer.inference.predict import BATCH, Predictions, predict, with_settings
+from rationalizer.inference.word_weights import word_weights
 from rationalizer.models.batch_constraints import find_conflicts
 from rationalizer.models.config import Config, with_constraints
 from rationalizer.models.trained_model import LabelType, TrainedModel
 from rationalizer.not_fitted import not_fitted
 from rationalizer.prediction_gaps import predict_usable
-from rationalizer.prediction_warnings import WarningSummary, prediction_warnings
+from rationalizer.prediction_warnings import WarningSummary, changed_label_warning, prediction_warnings, smallest_budget
 from rationalizer.progress import show_notebook_progress
 from rationalizer.records.decision_record import DecisionRecord
 from rationalizer.records.recorder import RecordArgument, Recorder
@@ -35,7 +36,9 @@ from rationalizer.sklearn_api import config_from_params
 from rationalizer.text import AnyExample, Budget
 from rationalizer.training.class_balance import rare_classes_note
 from rationalizer.training.runs import RunRecord, read_run_record, run
+from rationalizer.word_support import MAX_TOKENS
 
+MAX_SUGGESTIONS = 16  # texts of one call for which the smallest budget that would work is looked for
 ConstraintsArgument = Iterable[Constraint | str] | None  # None: the model's own constraints
 
 
@@ -72,7 +75,7 @@ class Rationalizer(SavingMixin):
         **settings: Any,
     ) -> None:
         self._params = {"method": method, "budget": budget, "constraints": constraints, **settings}
-        self._config = config_from_params(self._params)
+        self._config = self._own_config = config_from_params(self._params)
         self._trained: TrainedModel | None = None
         self._record: RunRecord | None = None
 
@@ -155,7 +158,8 @@ class Rationalizer(SavingMixin):
         for message in done.trained.history.get("warnings", []):
             warnings.warn(f"on the dev texts {message}", stacklevel=2)
         # Assigned together at the end, so that a failed training changes nothing.
-        self._config, self._trained = config, done.trained
+        self._config = self._own_config = config
+        self._trained = done.trained
         self._record = None if run_dir is None else read_run_record(Path(run_dir))
         return self
 
@@ -223,7 +227,7 @@ class Rationalizer(SavingMixin):
     def _outputs(self, texts: Iterable[Any], constraints: ConstraintsArgument) -> NDArray[np.float32]:
         examples = self.examples(texts)
         predictions = self._predict("Predicting", examples, constraints=constraints)
-        warnings_of = self._warnings_under(None, constraints)
+        warnings_of = self._warnings_under(with_settings(self.trained, None, constraints))
         summary = WarningSummary()
         for example, weights in zip(examples, predictions.weights, strict=True):
             summary.add(" / ".join(part.text for part in example.texts), warnings_of(example, weights))
@@ -232,11 +236,22 @@ class Rationalizer(SavingMixin):
 
     @overload
     def explain(
-        self, texts: str, *, constraints: ConstraintsArgument = ..., record: RecordArgument = ...
+        self,
+        texts: str,
+        *,
+        constraints: ConstraintsArgument = ...,
+        record: RecordArgument = ...,
+        reasons: bool | None = ...,
     ) -> Explanation: ...
     @overload
     def explain(
-        self, texts: str, hypothesis: str, *, constraints: ConstraintsArgument = ..., record: RecordArgument = ...
+        self,
+        texts: str,
+        hypothesis: str,
+        *,
+        constraints: ConstraintsArgument = ...,
+        record: RecordArgument = ...,
+        reasons: bool | None = ...,
     ) -> PairExplanation: ...
     @overload
     def explain(
@@ -247,6 +262,7 @@ class Rationalizer(SavingMixin):
         constraints: ConstraintsArgument = ...,
         batch_size: int = ...,
         record: RecordArgument = ...,
+        reasons: bool | None = ...,
     ) -> Any: ...
     def explain(
         self,
@@ -257,6 +273,7 @@ class Rationalizer(SavingMixin):
         constraints: ConstraintsArgument = None,
         batch_size: int = BATCH,
         record: RecordArgument = False,
+        reasons: bool | None = None,
     ) -> Any:
         """Predict labels and return them with the rationales: for one text, for a premise and its hypothesis, or many.
 
@@ -265,8 +282,9 @@ class Rationalizer(SavingMixin):
         Args:
             texts: one text; a premise; or many texts. A list gives a list, which notebooks draw. An iterator gives an
                 iterator, which reads as it goes. A table gives the same table with the columns `predicted`,
-                `probability`, `rationale`, `spans` (for pairs `alignment` and `words`) and `warnings` added; table rows
-                without a text are kept, with nothing added.
+                `probability` and that of each class (`top_probabilities` if there are more than 10), `rationale`,
+                `spans` (for pairs `pairs`), `words` and `warnings` added; table rows without a text are kept, with
+                nothing added.
             hypothesis: the second text, if the first argument is a premise.
             annotations: for a list, the human annotations (for pairs: alignments), to be drawn with the rationales.
             constraints: used instead of the model's own; [] for none. This needs no training.
@@ -275,6 +293,9 @@ class Rationalizer(SavingMixin):
             record: True gives each explanation a `record` (for a table: the column `record`, as JSON), from which
                 `rationalizer.verify` repeats the decision; "with-text" stores the texts in it. Each text is then
                 explained by itself, which takes longer. See `records.DecisionRecord`.
+            reasons: whether to compute the weight and the direction of each selected word (see `Explanation.words`).
+                The predictor then reads each rationale once more per selected word. By default for texts and lists,
+                but not for a text where it would have to read more than 100,000 words.
         """
         if annotations is not None and (isinstance(texts, str) or hypothesis is not None):
             raise ValueError("annotations need a list of texts; call explain([text], annotations=[annotation])")
@@ -284,44 +305,43 @@ class Rationalizer(SavingMixin):
             raise ValueError("this model reads pairs of texts; call explain(premise, hypothesis)")
         recorder = Recorder.for_argument(self.trained, record)
         if annotations is None and isinstance(texts, Iterator):
-            return self._explain_iterator(texts, batch_size, constraints, recorder)
+            options: dict[str, Any] = {"constraints": constraints, "recorder": recorder, "reasons": bool(reasons)}
+            return self._explain_iterator(texts, batch_size, **options)
         if annotations is None and is_table(texts):
-            return self._explain_table(texts, constraints, recorder)
+            return self._explain_table(texts, constraints=constraints, recorder=recorder, reasons=bool(reasons))
         single = isinstance(texts, str) or hypothesis is not None
         if single:
             texts = [texts] if hypothesis is None else [(texts, hypothesis)]
         examples = self.examples(texts, annotations)
-        explanations = self.explain_examples(examples, constraints=constraints, recorder=recorder)
+        explanations = self.explain_examples(examples, constraints=constraints, recorder=recorder, reasons=reasons)
         WarningSummary(explanations).emit(stacklevel=2)
         return explanations[0] if single else explanations
 
-    def _explain_iterator(
-        self, texts: Iterator[Any], batch_size: int, constraints: ConstraintsArgument, recorder: Recorder | None
-    ) -> Iterator[AnyExplanation]:
+    def _explain_iterator(self, texts: Iterator[Any], batch_size: int, **options: Any) -> Iterator[AnyExplanation]:
         summary = WarningSummary()
         while batch := list(islice(texts, batch_size)):
             try:
-                explanations = self.explain_examples(self.examples(batch), constraints=constraints, recorder=recorder)
+                explanations = self.explain_examples(self.examples(batch), **options)
             except ConstraintConflict as error:
                 raise error.shifted(summary.texts) from None
             summary.add_explanations(explanations)
             yield from explanations
         summary.emit(stacklevel=2)
 
-    def _explain_table(self, table: Any, constraints: ConstraintsArgument, recorder: Recorder | None) -> Any:
+    def _explain_table(self, table: Any, *, recorder: Recorder | None, **options: Any) -> Any:
         """A copy of the table with columns added."""
         texts = texts_of(table, pairs=self.pairs, model_columns=self._columns)
         usable = [k for k, row in enumerate(texts) if all(map(_is_text, row if self.pairs else (row,)))]
         try:
             examples = self.examples([texts[k] for k in usable])
-            explained = self.explain_examples(examples, constraints=constraints, recorder=recorder)
+            explained = self.explain_examples(examples, recorder=recorder, **options)
         except ConstraintConflict as error:
             raise error if error.index is None else error.with_place(f"row {usable[error.index] + 1}") from None
         WarningSummary(explained).emit(stacklevel=3)
         by_row = dict(zip(usable, explained, strict=True))
-        recorded = recorder is not None
-        rows = [result_values(by_row.get(k), record=recorded) for k in range(len(texts))]
-        added = result_columns(table.columns, pairs=self.pairs, record=recorded)
+        form = {**self.result_form, "record": recorder is not None}
+        rows = [result_values(by_row.get(k), **form) for k in range(len(texts))]
+        added = result_columns(table.columns, **form)
         return table.assign(**{name: [row[k] for row in rows] for k, name in enumerate(added)})
 
     @property
@@ -338,11 +358,13 @@ class Rationalizer(SavingMixin):
         batch_size: int = BATCH,
         predictions: Predictions | None = None,
         recorder: Recorder | None = None,
+        reasons: bool | None = False,
     ) -> Explanations:
         """Explain examples that are already split into words (see `examples`), without a Python warning.
 
         `budget` and `constraints` replace the model's own; `predictions` are those of `inference.predict` for these
-        examples, if they exist already. With a recorder of this model, explanations have a `record`.
+        examples, if they exist already. With a recorder of this model, explanations have a `record`. `reasons` as in
+        `explain`, None: except where it would take long.
         """
         settings: dict[str, Any] = {"budget": budget, "constraints": constraints}
         records: Sequence[DecisionRecord | None] = [None] * len(examples)
@@ -354,12 +376,52 @@ class Rationalizer(SavingMixin):
                 predictions, records = recorder.predict(examples, **settings, on_batch=on_batch)
         elif predictions is None:
             predictions = self._predict("Explaining", examples, **settings, batch_size=batch_size)
-        warnings_of = self._warnings_under(budget, constraints)
-        rows = zip(examples, predictions.outputs, predictions.weights, records, strict=True)
+        weights: Sequence[NDArray[np.float64] | None] = [None] * len(examples)
+        if reasons is not False:
+            limit = None if reasons else MAX_TOKENS
+            weights = word_weights(self.trained, examples, predictions, batch_size=batch_size, max_tokens=limit)
+        used = with_settings(self.trained, budget, constraints)
+        suggest = reasons is not False and len(examples) <= MAX_SUGGESTIONS
+        warnings_of = self._warnings_under(used, suggest=suggest)
+        found = [warnings_of(*row) for row in zip(examples, predictions.weights, strict=True)]
+        if reasons is not False:
+            changed = self._changed_labels(used.config, examples, predictions, batch_size)
+            found = [(*own, *change) for own, change in zip(found, changed, strict=True)]
+        facts: dict[str, Any] = {"classes": self._classes, "encoder": self.trained.encoder}
+        facts["faithful"] = self._config.faithful
+        rows = zip(examples, predictions.outputs, predictions.weights, weights, found, records, strict=True)
         return Explanations(
-            self._explanation(example, output, weights, warnings_of(example, weights), record)
-            for example, output, weights, record in rows
+            make_explanation(*row, weights=own, warnings=warnings, record=record, **facts)
+            for *row, own, warnings, record in rows
         )
+
+    def _warnings_under(self, used: TrainedModel, *, suggest: bool = False) -> Callable[..., tuple[str, ...]]:
+        def smallest(example: AnyExample) -> tuple[Budget, int] | None:
+            selectable = min(int(used.encoder.counted(text.tokens).sum()) for text in example.texts)
+            if not used.model.method.follows_budget:
+                return None
+            return smallest_budget(
+                used.config.budget, selectable, lambda budget: predict(used, [example], budget=budget).weights[0]
+            )
+
+        facts: dict[str, Any] = {"encoder": used.encoder, "languages": used.languages}
+        return partial(prediction_warnings, config=used.config, smallest=smallest if suggest else None, **facts)
+
+    def _changed_labels(
+        self, config: Config, examples: Sequence[AnyExample], predictions: Predictions, batch_size: int
+    ) -> list[tuple[str, ...]]:
+        """For each example, a warning if its label is another one with the settings of the training."""
+        classes, own = self._classes, self._own_config
+        nothing: list[tuple[str, ...]] = [()] * len(examples)
+        if classes is None or (config.budget, config.constraints) == (own.budget, own.constraints):
+            return nothing
+        settings: dict[str, Any] = {"budget": own.budget, "constraints": own.constraints, "batch_size": batch_size}
+        try:
+            others = predict(self.trained, examples, **settings).labels
+        except ConstraintConflict:  # the model's own constraints cannot be satisfied on these texts
+            return nothing
+        labels = zip(predictions.labels.tolist(), others.tolist(), strict=True)
+        return [changed_label_warning(classes[label], config, classes[other], own) for label, other in labels]
 
     def explain_rows(
         self,
@@ -368,6 +430,7 @@ class Rationalizer(SavingMixin):
         batch_size: int = BATCH,
         bad: BadRows | None = None,
         recorder: Recorder | None = None,
+        reasons: bool | None = False,
     ) -> list[AnyExplanation | None]:
         """Explain rows of a file (see `data.iter_rows`); None for rows without a text.
 
@@ -377,7 +440,8 @@ class Rationalizer(SavingMixin):
         while True:
             numbers, usable = list(examples), list(examples.values())
             try:
-                explanations = self.explain_examples(usable, batch_size=batch_size, recorder=recorder)
+                options: dict[str, Any] = {"batch_size": batch_size, "recorder": recorder, "reasons": reasons}
+                explanations = self.explain_examples(usable, **options)
                 explained = dict(zip(numbers, explanations, strict=True))
                 return [explained.get(k) for k in range(len(rows))]
             except ConstraintConflict as error:
@@ -398,42 +462,11 @@ class Rationalizer(SavingMixin):
         with show_notebook_progress(title, len(examples)) as on_batch:
             return predict(self.trained, examples, on_batch=on_batch, **options)
 
-    def _warnings_under(
-        self, budget: Budget | float | str | None, constraints: ConstraintsArgument
-    ) -> Callable[[AnyExample, NDArray[np.float32]], tuple[str, ...]]:
-        config = self._config
-        if budget is not None:
-            config = replace(config, budget=Budget.parse(budget))
-        if constraints is not None:
-            config = replace(config, constraints=parse_constraints(constraints))
-        return partial(
-            prediction_warnings, config=config, encoder=self.trained.encoder, languages=self.trained.languages
-        )
-
     def label_of(self, example: AnyExample) -> Label | None:
         """Return the true label of an example as the user wrote it; None if it has none."""
         if example.label is None:
             return None
         return float(example.label) if self._classes is None else self._classes[int(example.label)]
-
-    def _explanation(
-        self,
-        example: AnyExample,
-        output: NDArray[np.float32],
-        weights: NDArray[np.float32],
-        warnings: tuple[str, ...],
-        record: DecisionRecord | None,
-    ) -> AnyExplanation:
-        return make_explanation(
-            example,
-            output,
-            weights,
-            classes=self._classes,
-            encoder=self.trained.encoder,
-            faithful=self._config.faithful,
-            warnings=warnings,
-            record=record,
-        )
 
     @property
     def trained(self) -> TrainedModel:
@@ -458,6 +491,11 @@ class Rationalizer(SavingMixin):
         if description.task == "regression":
             return None
         return tuple(as_label(name, description.label_type) for name in description.classes)
+
+    @property
+    def result_form(self) -> dict[str, Any]:
+        """The arguments of `drawing.result_columns` that depend on the model."""
+        return {"pairs": self.pairs, "classes": self._classes}
 
     @property
     def budget(self) -> Budget:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
-from rationalizer.constraints import Constraints
-from rationalizer.drawing import AnyExplanation, Explanation
+from rationalizer.constraints import ConstraintConflict, Constraints
+from rationalizer.drawing import AnyExplanation, Explanation, Label
+from rationalizer.drawing.selected_words import label_text
 from rationalizer.text import AnyExample, Budget
 from rationalizer.text.errors import short_repr
 from rationalizer.text.language import Languages
@@ -36,12 +38,19 @@ class WordKinds(Protocol):
 
 
 def prediction_warnings(
-    example: AnyExample, weights: NDArray[Any], config: Settings, encoder: WordKinds, languages: Languages
+    example: AnyExample,
+    weights: NDArray[Any],
+    config: Settings,
+    encoder: WordKinds,
+    languages: Languages,
+    *,
+    smallest: Callable[[AnyExample], tuple[Budget, int] | None] | None = None,
 ) -> tuple[str, ...]:
     """Return a sentence for each reason why the prediction for this text is only a guess.
 
     `weights` is the rationale of the text, 0 for the words that were not selected; `config` has the constraints under
-    which it was selected; `languages` are those of the training texts.
+    which it was selected; `languages` are those of the training texts; `smallest` finds the smallest budget under which
+    anything is selected, see `smallest_budget`.
     """
     found = []
     sides = tuple(zip(("premise", "hypothesis") if config.pairs else ("text",), example.texts, strict=True))
@@ -57,11 +66,8 @@ def prediction_warnings(
     if weights.any():
         return tuple(found)
     if config.constraints:
-        constraints = ", ".join(map(str, config.constraints))
-        found.append(
-            f"No word is selected under {constraints} and a budget of {config.budget.describe()}; the prediction is a "
-            "guess. Raise the budget."
-        )
+        remedy = "Raise the budget." if smallest is None else _remedy(config, smallest(example))
+        found.append(f"No word is selected under {_describe(config)}; the prediction is a guess. {remedy}")
     elif not unknown:
         found.append("No words are aligned." if config.pairs else "No word is selected; the prediction is a guess.")
     return tuple(found)
@@ -75,6 +81,60 @@ def abstain(explanation: AnyExplanation, threshold: float) -> AnyExplanation:
         return explanation
     sentence = f"The probability is below {threshold:g}: the model abstains."
     return replace(explanation, warnings=(*explanation.warnings, sentence))
+
+
+def _remedy(config: Settings, needed: tuple[Budget, int] | None) -> str:
+    if needed is None:
+        return "No budget helps: change the constraints."
+    budget, count = needed
+    unit = "pair" if config.pairs else "word"
+    words = "" if budget.kind == "count" else f" ({count} {unit}{'' if count == 1 else 's'})"
+    return f"Raise the budget to at least {budget.describe(unit)}{words}."
+
+
+def smallest_budget(budget: Budget, selectable: int, selects: Callable[[Budget], Any]) -> tuple[Budget, int] | None:
+    """Return the smallest budget above `budget` under which anything is selected, and how many words (or pairs) it is.
+
+    A share is rounded up to whole percents. A larger budget allows every selection that a smaller one allows, so the
+    search is by bisection. None: there is no such budget.
+
+    Args:
+        budget: the one under which nothing is selected.
+        selectable: the number of words of the text; of the shorter one, for pairs.
+        selects: selects under another budget.
+    """
+
+    def works(words: int) -> bool:
+        try:
+            return bool(np.any(selects(Budget.count(words))))
+        except ConstraintConflict:
+            return False
+
+    low, high = budget.bounds_for(selectable)[1], selectable
+    if low >= high or not works(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if works(middle) else (middle, high)
+    if budget.kind == "count":
+        return Budget.count(high), high
+    shares = (Budget.share(percent / 100) for percent in range(1, 101))
+    return next(share for share in shares if share.bounds_for(selectable)[1] >= high), high
+
+
+def changed_label_warning(label: Label, config: Settings, own_label: Label, own: Settings) -> tuple[str, ...]:
+    """Return a sentence if the label differs from that with the model's own settings."""
+    if label == own_label:
+        return ()
+    return (
+        f"The label depends on the settings: {label_text(label)} under {_describe(config)}, {label_text(own_label)} "
+        f"with the model's own settings ({_describe(own)}).",
+    )
+
+
+def _describe(config: Settings) -> str:
+    budget = f"a budget of {config.budget.describe('pair' if config.pairs else 'word')}"
+    return " and ".join(filter(None, (", ".join(map(str, config.constraints)), budget)))
 
 
 class WarningSummary:

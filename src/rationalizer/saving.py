@@ -108,7 +108,9 @@ class SavingMixin(EstimatorMixin):
             return self.explain([example])[0]
         (default,) = self.examples([PAIR if self.pairs else TEXT])
         words = [word for text in default.texts for word in text.tokens if not is_punctuation(word)]
-        return self.explain_examples([default])[0] if all(map(self.trained.encoder.knows, words)) else None
+        return (
+            self.explain_examples([default], reasons=None)[0] if all(map(self.trained.encoder.knows, words)) else None
+        )
 
     @classmethod
     def load(cls, model: str | Path, device: str = "auto", *, revision: str | None = None) -> Self:
@@ -129,7 +131,7 @@ class SavingMixin(EstimatorMixin):
         """Wrap a trained model, such as the result of `training.run`."""
         model = cls.__new__(cls)
         model._params = {"method": trained.config.method, **flat_settings(trained.config.to_json())}
-        model._config = trained.config
+        model._config = model._own_config = trained.config
         model._trained = trained
         model._record = None
         return model
@@ -141,6 +143,6 @@ class SavingMixin(EstimatorMixin):
 
         def explain(self, texts: Any) -> Any: ...
 
-        def explain_examples(self, examples: Sequence[AnyExample]) -> Explanations: ...
+        def explain_examples(self, examples: Sequence[AnyExample], *, reasons: bool | None = ...) -> Explanations: ...
 
         def examples(self, texts: Iterable[Any]) -> Sequence[AnyExample]: ...

@@ -24,6 +24,7 @@ class EstimatorMixin:
     # The parameters exactly as passed: scikit-learn's `clone` requires identical objects.
     _params: dict[str, Any]
     _config: Config
+    _own_config: Config  # with the budget and the constraints of the training
     _trained: TrainedModel | None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

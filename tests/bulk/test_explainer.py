@@ -9,7 +9,7 @@ from rationalizer import Rationalizer
 from rationalizer.bulk import Explainer
 from rationalizer.bulk.batch_explainer import make_array
 from rationalizer.data import Columns, DataError, generated_pairs
-from rationalizer.drawing.result_columns import result_values
+from rationalizer.drawing.result_columns import result_columns, result_values
 
 REVIEW = Columns(text="review")
 
@@ -19,16 +19,18 @@ def test_columns_are_added_and_others_kept(small, table, kind):
     given = table if kind == "table" else table.to_batches()[0]
     found = Explainer(small, columns=REVIEW)(given)
     assert type(found) is type(given)
-    assert found.schema.names == [*table.schema.names, "predicted_2", "probability", "rationale", "spans", "warnings"]
+    assert found.schema.names == [*table.schema.names, *result_columns(table.schema.names, **small.result_form)]
+    assert {"predicted_2", "probability_positive", "words"} < set(found.schema.names)
     assert pa.table(found.to_pydict(), schema=found.schema).select(table.schema.names).equals(table)
     rows = found.to_pylist()
     texts = {k: row["review"] for k, row in enumerate(rows) if row["review"] and row["review"].strip()}
     assert sorted(set(range(len(rows))) - set(texts)) == [3, 4]
     for k in (3, 4):
-        assert [rows[k][name] for name in found.schema.names[-5:]] == [None] * 5
-    for k, explanation in zip(texts, small.explain(list(texts.values())), strict=True):
-        label, probability, rationale, spans, _ = result_values(explanation)
+        assert {rows[k][name] for name in found.schema.names[len(table.schema) :]} == {None}
+    for k, explanation in zip(texts, small.explain(list(texts.values()), reasons=False), strict=True):
+        label, probability, *_, rationale, spans, words, _ = result_values(explanation, **small.result_form)
         assert (rows[k]["predicted_2"], rows[k]["rationale"], rows[k]["spans"]) == (label, rationale, spans)
+        assert rows[k]["words"] == words
         assert rows[k]["probability"] == pytest.approx(probability, abs=1e-5)
 
 
@@ -41,10 +43,12 @@ def test_pairs(pair_run):
     pairs = generated_pairs(train=1, dev=1, test=5).test
     given = pa.table({"premise": [p.premise.text for p in pairs], "hypothesis": [p.hypothesis.text for p in pairs]})
     model = Rationalizer.load(pair_run)
-    found = Explainer(model)(given).to_pylist()
+    found = Explainer(model, reasons=True)(given).to_pylist()
     for row in found:
         explanation = model.explain(row["premise"], row["hypothesis"])
-        assert row["alignment"] == " ".join(f"{i}-{j}" for i, j in explanation.pairs)
+        assert row["pairs"] == [list(pair) for pair in explanation.pairs]
+        own = [word for word in explanation.to_dict()["words"] if word.pop("by_class")]
+        assert [word.pop("weight") for word in row["words"]] == pytest.approx([w.pop("weight") for w in own], abs=1e-4)
     with pytest.raises(DataError, match="holds single texts, but the model reads pairs"):
         Explainer(model)(pa.table({"text": ["a"]}))
 

@@ -18,6 +18,7 @@ from rationalizer import Rationalizer
 from rationalizer import drawing as render
 from rationalizer.data import generated_pairs as pairs
 from rationalizer.data import generated_reviews as reviews
+from rationalizer.drawing.result_columns import result_columns
 from tests.cli.calls import refused, run
 
 COUNT = 300
@@ -82,8 +83,9 @@ def test_empty_rationales_are_flagged(selects_nothing, tmp_path):
     lines = run("explain", selects_nothing, text, "--format", "jsonl")
     assert json.loads(lines.stdout)["warnings"] == [warning]
     shown = run("explain", selects_nothing, text)
-    for result in (lines, shown):
-        assert warning in " ".join(result.stderr.split())
+    for printed in (lines.stderr, shown.stdout):  # once
+        assert warning in " ".join(printed.split())
+    assert shown.stderr == ""
     (tmp_path / "in.csv").write_text(f"text\n{text}\n")
     run("explain", selects_nothing, "--file", tmp_path / "in.csv", "--out", tmp_path / "out.csv")
     with open(tmp_path / "out.csv", newline="") as file:
@@ -92,7 +94,7 @@ def test_empty_rationales_are_flagged(selects_nothing, tmp_path):
 
 def test_legend_is_printed_once(spectra_run):
     printed = run("explain", spectra_run, "lovely care", "awful slop").stdout
-    assert printed.count("read by the model") == 1
+    assert printed.count("read, for ") == 2
     assert "lovely" in printed
     assert "awful" in printed
 
@@ -144,7 +146,8 @@ def test_table_formats_agree(spectra_run, table, tmp_path, ending):
     for row in rows:
         words = [row["text"][start:end] for start, end in json.loads(row["spans"])]
         assert row["rationale"] == " ... ".join(words)
-        assert list(row) == ["text", "predicted", "probability", "rationale", "spans", "warnings"]
+        assert list(row) == ["text", *result_columns((), pairs=False, classes=["negative", "positive"])]
+        assert json.loads(row["words"])[0]["weight"] is None
 
 
 def test_pairs(pair_run, tmp_path):
@@ -163,7 +166,7 @@ def test_pairs(pair_run, tmp_path):
     run("explain", pair_run, "--file", table, "--out", tmp_path / "out.csv")
     with (tmp_path / "out.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [[list(map(int, p.split("-"))) for p in row["alignment"].split()] for row in rows] == expected
+    assert [json.loads(row["pairs"]) for row in rows] == expected
     assert [row["label"] for row in rows] == list(frame["label"])
     assert "<svg" in run("explain", pair_run, *texts[0], "--format", "html").stdout
     assert run("explain", pair_run, *texts[0], "--format", "svg").stdout.startswith("<svg")

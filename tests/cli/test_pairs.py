@@ -149,7 +149,7 @@ def test_demo(tmp_path, monkeypatch):
     monkeypatch.setattr(demo_module, "SETTINGS", {"epochs": 1})
     done = run("demo", "--out", tmp_path / "demo")
     texts, pairs, trained = re.split(r"(?:Pairs of sentences|A model of your own) ─", done.stdout)
-    assert "[spotless]" in texts or "[rude]" in texts
+    assert "[+spotless]" in texts or "[-rude]" in texts
     assert "premise: " in pairs
     assert "token-F1" in trained
     assert "generated reviews of hotel stays" in trained

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 
-from rationalizer.drawing import Explanation, PairExplanation
+from rationalizer.drawing import Explanation, PairExplanation, SelectedWord
 from rationalizer.text import split_words as tokenize
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -17,8 +17,8 @@ RIGHT_TO_LEFT = "הסרט היה מקסים, מצחיק ומרגש! השחקני
 EMOJI = "Loved it 👨‍👩‍👧‍👦 so 🇫🇷🇩🇪 👍🏽! Cafe\u0301 ❤️ नमस्ते 这部电影，很好。"
 
 
-def explain(text, selected, *, weights=None, annotation=None, label="positive", probabilities=SENTIMENT):
-    """`selected` and `annotation` are numbers of tokens; `weights` those of the selected ones."""
+def explain(text, selected, *, weights=None, annotation=None, label="positive", probabilities=SENTIMENT, words=()):
+    """`selected` and `annotation` are numbers of tokens; `weights` the factors of the selected ones."""
     tokens, offsets = tokenize(text)
     mask = tuple(k in selected for k in range(len(tokens)))
     given = dict(zip(selected, weights or [1.0] * len(selected), strict=True))
@@ -34,9 +34,10 @@ def explain(text, selected, *, weights=None, annotation=None, label="positive", 
         probabilities=probabilities,
         tokens=tokens,
         offsets=offsets,
-        weights=tuple(given.get(k, 0.0) for k in range(len(tokens))),
+        mask=tuple(given.get(k, 0.0) for k in range(len(tokens))),
         selected=mask,
         spans=tuple(spans),
+        words=words,
         annotation=None if annotation is None else tuple(k in annotation for k in range(len(tokens))),
     )
 
@@ -80,3 +81,10 @@ def texts_of(svg):
     """What a reader (or a search) finds in a picture: the content of every text element."""
     root = ElementTree.fromstring(svg)
     return ["".join(node.itertext()) for node in root.iter(f"{SVG}text")]
+
+
+FILM = "A warm, funny film: never dull."  # A warm , funny film : never dull .
+_NEVER = SelectedWord("never", 6, 20, 25, 2.0, "for positive", {"negative": -2.0, "positive": 2.0})
+_DULL = SelectedWord("dull", 7, 26, 30, -1.0, "for negative", {"negative": 1.0, "positive": -1.0})
+_WARM = SelectedWord("warm", 1, 2, 6, 0.001, "no effect", {"negative": -0.001, "positive": 0.001})
+WEIGHED = explain(FILM, [1, 6, 7], words=(_NEVER, _DULL, _WARM))

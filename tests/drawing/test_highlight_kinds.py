@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rationalizer.drawing.highlight_kinds import SELECTED, pair_text_runs, relative_weights, split_text, text_runs
-from rationalizer.drawing.result_columns import TEXT_COLUMNS, result_values
+from rationalizer.drawing.highlight_kinds import SELECTED, Look, pair_text_runs, relative_weights, split_text, text_runs
+from rationalizer.drawing.result_columns import result_columns, result_values
 from rationalizer.drawing.text_width import GRAPHEME
-from tests.drawing.samples import EMOJI, GUITAR, HOSTILE, RIGHT_TO_LEFT, explain
+from tests.drawing.samples import EMOJI, GUITAR, HOSTILE, RIGHT_TO_LEFT, SENTIMENT, explain
 
 TEXT = "A warm, funny  film: never dull."  # A warm , funny film : never dull .
 
@@ -33,9 +33,9 @@ def test_annotation_and_rationale():
 
 def test_runs_split_at_different_weights():
     found = [run for run in text_runs(explain(TEXT, [1, 2, 3], weights=[0.1, 0.1, 0.2])) if run.kind]
-    assert [(run.text, run.weight, run.shade) for run in found] == [
-        ("warm, ", 0.1, 0.5),
-        ("funny", 0.2, 1.0),
+    assert [(run.text, run.look.hint, run.look.shade) for run in found] == [
+        ("warm, ", "weight 0.1", 0.5),
+        ("funny", "weight 0.2", 1.0),
     ]
 
 
@@ -71,11 +71,12 @@ def test_partly_selected_grapheme_is_highlighted():
     """Accents and skin tones may be tokens of their own."""
     text = "Cafe\u0301 ok"
     offsets = ((0, 4), (4, 5), (6, 8))
-    for kinds in (["selected", "", ""], ["", "selected", ""]):
-        marked = [run.text for run in split_text(text, offsets, kinds, [1.0, 1.0, 1.0]) if run.kind]
-        assert marked == (["Cafe\u0301"] if kinds[0] else ["e\u0301"])
+    selected, plain = Look("selected", 1.0), Look()
+    for looks in ([selected, plain, plain], [plain, selected, plain]):
+        marked = [run.text for run in split_text(text, offsets, looks) if run.kind]
+        assert marked == (["Cafe\u0301"] if looks[0].kind else ["e\u0301"])
     family = "👨‍👩‍👧‍👦"
-    marked = [run.text for run in split_text(family, ((0, 1), (1, len(family))), ["", "selected"], [0.0, 1.0])]
+    marked = [run.text for run in split_text(family, ((0, 1), (1, len(family))), [plain, selected]) if run.kind]
     assert marked == [family]
 
 
@@ -94,7 +95,8 @@ def test_pair_text_runs():
 
 def test_rationale_is_the_same_in_python_json_and_tables():
     explanation = explain(TEXT, [1, 3, 4, 7], annotation=[1])
-    row = dict(zip(TEXT_COLUMNS, result_values(explanation), strict=True))
+    form = {"pairs": False, "classes": list(SENTIMENT)}
+    row = dict(zip(result_columns((), **form), result_values(explanation, **form), strict=True))
     assert (
         explanation.rationale
         == explanation.to_dict()["rationale"]
@@ -102,3 +104,5 @@ def test_rationale_is_the_same_in_python_json_and_tables():
         == "warm ... funny  film ... dull"
     )
     assert explanation.to_dict()["annotation"] == explanation.annotation
+    assert {label: row[f"probability_{label}"] for label in SENTIMENT} == SENTIMENT
+    assert [word.text for word in explanation.words] == [word["text"] for word in row["words"]]

@@ -1,6 +1,7 @@
 """SVG: positions of text, backgrounds and curves; well-formed for any text."""
 
 import re
+import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 
@@ -149,7 +150,7 @@ def body_or_none(svg):
 
 def test_long_words_and_wide_characters_are_broken():
     for text in ("x" * 200, "电影" * 60, "👨‍👩‍👧‍👦" * 60):
-        lines = break_lines([TextRun(text, "", 0.0, 0.0)], 200, SIZE)
+        lines = break_lines([TextRun(text)], 200, SIZE)
         assert len(lines) > 3
         assert "".join(f.text for line in lines for f in line.fragments) == text
         assert all(f.right <= 200.001 for line in lines for f in line.fragments)
@@ -158,13 +159,13 @@ def test_long_words_and_wide_characters_are_broken():
 
 def test_closing_punctuation_does_not_begin_a_line():
     text = "电影，" * 40
-    lines = break_lines([TextRun(text, "", 0.0, 0.0)], 200, SIZE)
+    lines = break_lines([TextRun(text)], 200, SIZE)
     assert not any(line.fragments[0].text.startswith("，") for line in lines)
 
 
 def visual(text):
     """The words of one line as they stand from left to right."""
-    (line,) = break_lines([TextRun(text, "", 0.0, 0.0)], 2000, SIZE)
+    (line,) = break_lines([TextRun(text)], 2000, SIZE)
     return [f.text for f in sorted(line.fragments, key=lambda f: f.x) if f.text != " "], line
 
 
@@ -289,3 +290,21 @@ def test_unfaithful_alignment_has_a_note():
     said = "the model also read the premise past the alignment"
     assert said not in texts_of(to_svg(GUITAR))
     assert said in texts_of(to_svg(replace(GUITAR, faithful=False)))
+
+
+def test_png():
+    pytest.importorskip("resvg_py", reason="the extra png")
+    picture = explain(TEXT, [1]).to_png(width=300, scale=1.5)
+    assert picture.startswith(b"\x89PNG")
+    assert int.from_bytes(picture[16:20]) == 450
+    assert picture != explain("A cold, funny film: never dull.", [1]).to_png(width=300, scale=1.5)  # text is drawn
+    assert GUITAR.to_png(style="heatmap", scale=0.5).startswith(b"\x89PNG")
+    assert EXPLANATIONS[0].to_png(scale=0.1)  # hostile text
+    with pytest.raises(ValueError, match="above 0"):
+        GUITAR.to_png(scale=0)
+
+
+def test_png_without_its_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    with pytest.raises(ImportError, match=r"\.\[png\]"):
+        explain(TEXT, [1]).to_png()

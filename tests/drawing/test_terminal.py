@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.text import Text
 
 from rationalizer.drawing import to_terminal
-from rationalizer.drawing.colours import TERMINAL_COLOURS
+from rationalizer.drawing.colours import BLUE, ORANGE, TERMINAL_COLOURS
 from rationalizer.drawing.text_width import sanitize, terminal_width
 from tests.drawing.samples import EMOJI, GUITAR, HOSTILE, RIGHT_TO_LEFT, explain
 
@@ -50,11 +50,11 @@ def test_colours_and_lines():
     explanation = explain(TEXT, [1, 3, 6], weights=[0.1, 1.0, 1.0], annotation=[3, 7])
     shown = to_terminal(explanation)
     (both,), (extra,), (missed,) = (styles(shown, word) for word in ("funny", "never", "dull"))
-    assert (both.bgcolor.number, both.underline) == (TERMINAL_COLOURS["both"][-1], True)
-    assert (extra.bgcolor.number, bool(extra.underline)) == (TERMINAL_COLOURS["extra"][-1], False)
+    assert (both.bgcolor.number, both.underline) == (TERMINAL_COLOURS[BLUE][-1], True)
+    assert (extra.bgcolor.number, bool(extra.underline)) == (TERMINAL_COLOURS[ORANGE][-1], False)
     assert (missed.bgcolor, missed.underline) == (None, True)
     (faint,) = styles(shown, "warm")
-    assert faint.bgcolor.number == TERMINAL_COLOURS["extra"][0]
+    assert faint.bgcolor.number == TERMINAL_COLOURS[ORANGE][0]
     assert styles(shown, "film") == []
     assert TEXT in bare(shown)
 

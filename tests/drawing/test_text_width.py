@@ -73,7 +73,7 @@ def test_terminal_width():
 
 
 def test_widths():
-    assert width("Hello", 1000) == 722 + 556 + 222 + 222 + 556
+    assert width("Hello", 1000) == 752 + 615 + 278 + 278 + 612
     assert width("e\u0301", 10) == width("é", 10) == width("e", 10)
     assert width("电影", 10) == 20
     assert width("", 10) == 0

@@ -42,16 +42,23 @@ MODELS = {
 def assert_equal(model, exported, **changes):
     texts = PAIRS if model.pairs else [*TEXTS, LONG]
     examples = model.examples(texts)
-    expected, found = (each.explain_examples(examples, **changes) for each in (model, exported))
+    expected, found = (each.explain_examples(examples, reasons=None, **changes) for each in (model, exported))
     for one, other in zip(expected, found, strict=True):
         assert one.label == pytest.approx(other.label, abs=1e-4)
         mine, theirs = one.to_dict(), other.to_dict()
-        for key in mine.keys() - {"probabilities", "label", "weights"}:
+        for key in mine.keys() - {"probabilities", "label", "mask", "words"}:
             assert mine[key] == theirs[key], key
         if one.probabilities is not None:
             assert mine["probabilities"] == pytest.approx(theirs["probabilities"], abs=1e-5)
         if not model.pairs:
-            np.testing.assert_allclose(one.weights, other.weights, atol=1e-5)
+            np.testing.assert_allclose(one.mask, other.mask, atol=1e-5)
+        weights = [
+            {(word.premise_index, word.hypothesis_index) if model.pairs else word.index: word.weight for word in each}
+            for each in (one.words, other.words)
+        ]
+        assert weights[0].keys() == weights[1].keys()
+        for place, weight in weights[0].items():
+            assert weight == pytest.approx(weights[1][place], abs=1e-3)
 
 
 @pytest.mark.parametrize("name", MODELS)

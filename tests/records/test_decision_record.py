@@ -29,7 +29,7 @@ def test_content_for_a_text(model, texts):
     assert [word.index for word in record.rationale] == selected
     for word in record.rationale:
         assert texts[0][word.start : word.end] == word.word == explanation.tokens[word.index]
-        assert word.weight == explanation.weights[word.index]
+        assert word.weight == explanation.mask[word.index]
     assert 0 < explanation.selected_word_count <= record.budget_words
     assert (record.budget, record.constraints, record.alignment) == (str(model.budget), (), None)
     assert record.label == explanation.label

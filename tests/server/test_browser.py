@@ -25,13 +25,20 @@ def marked(page, card=0):
     return page.locator("#results article").nth(card).locator(".rz-text mark").all_inner_texts()
 
 
+def enter(page, text):
+    """Type a text and wait for its explanation."""
+    page.get_by_label("Text", exact=True).fill(text)
+    expect(page.locator("#results:not(.stale) .rz-text").first).to_have_text(text)
+
+
 def test_text_and_budget_slider(page, server):
     page.goto(server)
-    page.get_by_label("Text", exact=True).fill(TEXT)
+    enter(page, TEXT)
     before = marked(page)
     assert 0 < len(" ".join(before).split()) <= 3
     assert page.locator("#amount").inner_text() == "up to 20% of the words"
     assert page.locator("#reset").is_hidden()
+    assert page.locator(".ends").inner_text().split() == ["1%", "100%"]
 
     page.locator("#budget").focus()
     for _ in range(3):
@@ -65,7 +72,7 @@ def test_two_models_side_by_side(page, server):
 
 def test_downloads(page, server):
     page.goto(server)
-    page.get_by_label("Text", exact=True).fill(TEXT)
+    enter(page, TEXT)
     words = marked(page)
     found = {}
     for kind in ("HTML", "SVG", "JSON"):
@@ -151,7 +158,7 @@ def test_keyboard_only(page, server):
     page.keyboard.type("lovely care")
     marked(page)
     reached = []
-    for _ in range(24):
+    for _ in range(40):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.id || document.activeElement.textContent"))
     assert "budget" in reached
@@ -269,26 +276,63 @@ def test_api_documentation(page, server):
 
 def test_constraints_beside_the_slider(page, server):
     page.goto(server)
-    page.get_by_label("Text", exact=True).fill(TEXT)
+    enter(page, TEXT)
     page.locator("#budget").fill("60")
-    marked(page)
+    expect(page.locator(".method").first).to_contain_text("60%")
     whole = page.get_by_role("button", name="whole sentences")
     assert whole.get_attribute("aria-pressed") == "false"
     with page.expect_response("**/explain"):
         whole.click()
-    assert marked(page) in (["We found truly helpful lovely care."], ["Expect barely musty regrettable comfort."])
+    assert " ".join(marked(page)) in ("We found truly helpful lovely care.", "Expect barely musty regrettable comfort.")
     assert whole.get_attribute("aria-pressed") == "true"
     assert "whole-sentences" in page.locator("article h2").first.inner_text()
 
     page.get_by_label("Another constraint").fill("must=words:comfort")
     with page.expect_response("**/explain"):
         page.get_by_role("button", name="Add").click()
-    assert marked(page) == ["Expect barely musty regrettable comfort."]
+    assert " ".join(marked(page)) == "Expect barely musty regrettable comfort."
     with page.expect_response("**/explain"):
         page.locator("#own").click()
     marked(page)
     assert "whole-sentences" not in page.locator("article h2").first.inner_text()
     assert page.locator("#own").is_hidden()
+
+
+def test_mistyped_constraint_changes_nothing_else(outsider, server):
+    page = outsider
+    page.goto(server)
+    enter(page, TEXT)
+    words = marked(page)
+    offers = page.locator("#offers button").count()
+    page.get_by_label("Another constraint").fill("span=1")
+    page.keyboard.press("Enter")
+    expect(page.locator("#constraints-problem")).to_contain_text("there is no constraint 'span'")
+    assert page.locator("#problem").is_hidden()
+    assert page.get_by_label("Another constraint").input_value() == "span=1"  # to be corrected
+    assert page.locator("#offers button").count() == offers
+    assert marked(page) == words
+    page.get_by_label("Another constraint").fill("spans=1")
+    page.keyboard.press("Enter")
+    expect(page.locator("#offers [aria-pressed=true]")).to_have_text(["spans=1"])
+    expect(page.locator("#constraints-problem")).to_be_hidden()
+
+
+def test_phone(page, server):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(server)
+    marked(page)  # the first example
+    chips = page.locator("#examples button")
+    expect(chips.first).to_have_attribute("aria-pressed", "true")
+    assert page.locator("#budget").is_hidden()
+    assert "up to 20% of the words" in page.locator("#settings summary").inner_text()
+    chips.nth(1).click()
+    expect(chips.nth(1)).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#results .rz-text").first).to_be_in_viewport(ratio=0.5)
+    page.get_by_label("Text", exact=True).fill("lovely care")
+    expect(page.locator("#examples [aria-pressed=true]")).to_have_count(0)
+    page.locator("#settings summary").click()
+    expect(page.locator("#budget")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_examples_with_the_same_beginning(browser, models):
@@ -389,7 +433,7 @@ def test_constraints_of_pairs(outsider, both_kinds):
     expect(page.locator("#results h2")).to_contain_text("exactly-k=1")
 
     page.get_by_role("button", name="equal words aligned").click()
-    problem = page.locator("#problem")
+    problem = page.locator("#constraints-problem")
     expect(problem).to_contain_text(
         "the pair ('Two old nurses help dogs.' / 'Dogs help two nurses.') under exactly-k=1"
     )

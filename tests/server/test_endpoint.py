@@ -34,12 +34,14 @@ def plain(explanation):
 
 def same(found, expected):
     """Compare; the last digits depend on the other texts of the batch."""
-    numbers = ("probabilities", "weights")
+    numbers = ("probabilities", "mask", "words")
     assert {k: v for k, v in found.items() if k not in numbers} == {
         k: v for k, v in expected.items() if k not in numbers
     }
-    for name in numbers:
+    for name in numbers[:2]:
         assert found[name] == pytest.approx(expected[name], abs=1e-5)
+    weights, others = ({word["index"]: word["weight"] for word in one["words"]} for one in (found, expected))
+    assert weights == pytest.approx(others, abs=1e-3)
 
 
 def test_one_text(client, models):
@@ -58,7 +60,7 @@ def test_several_texts_in_order(client, models):
     texts = ["Dull slop.", TEXT, "a", "We had so stunning views!"]
     found = explain(client, texts=texts)["explanations"]
     for one, text in zip(found, texts, strict=True):
-        same(one, plain(models[0].model.explain(text)))
+        same(one, plain(models[0].model.explain(text, reasons=False)))
 
 
 @pytest.mark.parametrize(
@@ -371,7 +373,10 @@ def test_constraints(client, models):
         found,
         plain(
             models[0].model.explain_examples(
-                models[0].model.examples([TEXT]), budget="50%", constraints=["spans=1", "never=words:lovely"]
+                models[0].model.examples([TEXT]),
+                budget="50%",
+                constraints=["spans=1", "never=words:lovely"],
+                reasons=True,
             )[0]
         ),
     )

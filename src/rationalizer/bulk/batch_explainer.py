@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,12 +15,21 @@ from rationalizer.data import BadRows, Columns, InputRow, iter_rows
 from rationalizer.data.corpus_files import resolve_columns
 from rationalizer.data.table_files import Stream
 from rationalizer.drawing.result_columns import result_columns, result_values
+from rationalizer.drawing.selected_words import AlignedWords, SelectedWord
 from rationalizer.inference.predict import BATCH
 from rationalizer.model import Rationalizer
 from rationalizer.models.devices import check_device
 
 Batch = TypeVar("Batch", pa.Table, pa.RecordBatch)
 _LABEL_TYPES = {"str": pa.string(), "bool": pa.bool_(), "int": pa.int64(), "float": pa.float64()}
+_NUMBERS = pa.list_(pa.list_(pa.int32()))
+_TYPES = {
+    "top_probabilities": pa.map_(pa.string(), pa.float64()),
+    "rationale": pa.string(),
+    "spans": _NUMBERS,
+    "pairs": _NUMBERS,
+    "warnings": pa.string(),
+}
 
 
 class Explainer:
@@ -36,6 +46,7 @@ class Explainer:
             the GPU that Ray or Spark gave the process.
         threads: number of PyTorch threads in this process; by default PyTorch's own.
         skip_bad: keep a row that cannot be used, without an explanation, instead of raising `DataError`.
+        reasons: compute the weights of the selected words (see `Rationalizer.explain`).
     """
 
     def __init__(
@@ -47,6 +58,7 @@ class Explainer:
         device: str | None = None,
         threads: int | None = None,
         skip_bad: bool = False,
+        reasons: bool = False,
     ) -> None:
         if threads is not None:
             torch.set_num_threads(threads)
@@ -54,7 +66,7 @@ class Explainer:
         if device is not None:
             self.model.trained.model.to(check_device(device))
         self.columns = (columns or Columns()).without_annotations()
-        self.batch_size, self.skip_bad = batch_size, skip_bad
+        self.batch_size, self.skip_bad, self.reasons = batch_size, skip_bad, reasons
 
     def __call__(self, batch: Batch) -> Batch:
         """Return the Arrow table or record batch with the columns that `explain --out x.csv` adds."""
@@ -90,19 +102,29 @@ class Explainer:
         """Explain the rows of a batch; rows without a text and bad rows have null in all added columns."""
         schema = self.schema(batch.schema)
         types: list[Any] = schema.types[len(batch.schema) :]
-        explanations = self.model.explain_rows(rows, batch_size=self.batch_size, bad=bad)
-        values: Any = zip(*map(result_values, explanations), strict=True) if rows else [()] * len(types)
+        explanations = self.model.explain_rows(rows, batch_size=self.batch_size, bad=bad, reasons=self.reasons)
+        form = self.model.result_form
+        added = (result_values(explanation, **form) for explanation in explanations)
+        values: Any = zip(*added, strict=True) if rows else [()] * len(types)
         return type(batch).from_arrays([*batch.columns, *map(make_array, values, types)], schema=schema)
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the result for the schema of a batch."""
         description = self.model.trained.description
         label = pa.float64() if description.task == "regression" else _LABEL_TYPES[description.label_type]
-        spans_or_words = pa.string() if self.model.pairs else pa.list_(pa.list_(pa.int32()))
-        types = [label, pa.float64(), pa.string(), spans_or_words, pa.string()]
-        for name, kind in zip(result_columns(schema.names, pairs=self.model.pairs), types, strict=True):
-            schema = schema.append(pa.field(name, kind))
+        words = _record_type(AlignedWords if self.model.pairs else SelectedWord)
+        types = {**_TYPES, "predicted": label, "words": pa.list_(words)}
+        columns, names = (result_columns(existing, **self.model.result_form) for existing in ((), schema.names))
+        for column, name in zip(columns, names, strict=True):
+            schema = schema.append(pa.field(name, types.get(column, pa.float64())))  # most are probabilities
         return schema
+
+
+def _record_type(kind: type[Any]) -> pa.DataType:
+    """The type of selected words, without their weights by class."""
+    types = {"index": pa.int32(), "start": pa.int32(), "end": pa.int32(), "weight": pa.float64()}
+    names = [item.name for item in fields(kind) if item.name != "by_class"]
+    return pa.struct([(name, types.get(name.rpartition("_")[2], pa.string())) for name in names])
 
 
 @cache
@@ -112,7 +134,18 @@ def shared_explainer(model: str | Path, **options: Any) -> Explainer:
 
 
 def make_array(values: Sequence[Any], kind: pa.DataType) -> Any:
+    if pa.types.is_map(kind):
+        values = [value and list(value.items()) for value in values]
     try:
         return pa.array(values, kind)
     except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot encode
-        return pa.array([value and value.encode("utf-8", "replace").decode() for value in values], kind)
+        return pa.array([_encodable(value) for value in values], kind)
+
+
+def _encodable(value: Any) -> Any:
+    """Replace lone surrogates in a string, or in the strings of a list of records."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_encodable(item) for item in value]
+    return {name: _encodable(item) for name, item in value.items()} if isinstance(value, dict) else value

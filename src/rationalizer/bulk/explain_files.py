@@ -16,7 +16,7 @@ from rationalizer.bulk.chunks import Chunk, explain_chunk, split_file
 from rationalizer.bulk.filesystems import find_files, is_remote, join, resolve
 from rationalizer.bulk.shards import ShardFolder, write_parquet
 from rationalizer.data import BadRows, Columns, Dialect
-from rationalizer.drawing.result_columns import TEXT_COLUMNS
+from rationalizer.drawing.result_columns import result_columns
 from rationalizer.inference.predict import BATCH
 from rationalizer.model import Rationalizer
 from rationalizer.models.atomic_files import checksum
@@ -76,6 +76,7 @@ def explain_files(
     columns: Columns | None = None,
     dialect: Dialect | None = None,
     skip_bad: bool = False,
+    reasons: bool = False,
     rows: Count = ROWS,
     batch_size: Count = BATCH,
     resume: bool = False,
@@ -97,7 +98,7 @@ def explain_files(
         out: the folder of the shards, or its URI.
         model: a `Rationalizer`, used with its budget and constraints; or an argument of `Rationalizer.load`.
         engine: "local" writes one shard after the other in this process; "ray" (extra `ray`) many in parallel.
-        columns, batch_size, skip_bad: see `Explainer`.
+        columns, batch_size, skip_bad, reasons: see `Explainer`.
         dialect: format of text files, if it cannot be detected.
         rows: rows of a Parquet file per shard.
         resume: keep the undamaged shards that this model made of these files, and write the others.
@@ -111,7 +112,7 @@ def explain_files(
     check_engine(engine)
     check_ranges(ranges_of(explain_files), {"rows": rows, "batch_size": batch_size})
     ray_workers.check_workers(workers, gpus)
-    options: dict[str, Any] = {"columns": columns, "batch_size": batch_size, "skip_bad": skip_bad}
+    options: dict[str, Any] = {"columns": columns, "batch_size": batch_size, "skip_bad": skip_bad, "reasons": reasons}
     explainer = Explainer(model, **options)
     folder = ShardFolder(str(out) if is_remote(str(out)) else resolve(str(out))[1], _model_key(explainer, dialect))
     chunks = _find_chunks(str(source), folder, explainer, rows, dialect)
@@ -174,7 +175,8 @@ def _write_chunk(
 ) -> BulkResult:
     bad = BadRows(skip=explainer.skip_bad)
     schema, tables = explain_chunk(chunk, explainer, bad, dialect)
-    label = len(schema) - len(TEXT_COLUMNS)  # the first added column; null if a row has no explanation
+    added = len(result_columns((), **explainer.model.result_form))
+    label = len(schema) - added  # the first added column; null if a row has no explanation
     rows = empty = 0
 
     def counted() -> Iterator[Any]:
@@ -196,7 +198,7 @@ def _progress(on_progress: OnProgress | None, total: int | None) -> AbstractCont
 def _model_key(explainer: Explainer, dialect: Dialect | None) -> str:
     """Identify the model's weights and settings, and how files are read."""
     trained = explainer.model.trained
-    reading = {"columns": explainer.columns.by_kind(), "dialect": str(dialect)}
+    reading = {"columns": explainer.columns.by_kind(), "dialect": str(dialect), "reasons": explainer.reasons}
     weights = {name: tensor.cpu() for name, tensor in trained.model.state_dict().items()}
     return checksum(weights, [trained.description.to_json(), reading])
 

@@ -135,7 +135,8 @@ def _training_section(out_dir: Path) -> Section:
     show_table(["score", f"{scores.documents} test reviews"], lines)
     model = Rationalizer.from_trained(trained)
     examples = _mixed(corpus.test, REPORTED)
-    explained, truths = model.explain_examples(examples), [model.label_of(example) for example in examples]
+    explained = model.explain_examples(examples, reasons=None)
+    truths = [model.label_of(example) for example in examples]
     print_explanations(explained[:PRINTED], truths[:PRINTED], legend=True)
     return Section(
         title,

@@ -29,7 +29,7 @@ from rationalizer.cli.options import (
     find_model,
     load_exported,
 )
-from rationalizer.cli.output_formats import RESUMABLE, ExplainedRow, choose_format, encodable, make_format
+from rationalizer.cli.output_formats import DRAWN, RESUMABLE, ExplainedRow, choose_format, encodable, make_format
 from rationalizer.cli.record_output import RecordFile, RecordOptions
 from rationalizer.cli.resumed_output import PartialOutput
 from rationalizer.progress import show_progress
@@ -73,7 +73,8 @@ def explain(
         str | None,
         typer.Option(
             "--format",
-            help="terminal, jsonl, csv, parquet, html or svg; by default from the suffix of --out (.txt: terminal).",
+            help="terminal, jsonl, csv, parquet, html, svg, or png (extra png); by default from the suffix of --out "
+            "(.txt: terminal).",
         ),
     ] = None,
     out_name: Annotated[
@@ -94,6 +95,14 @@ def explain(
     constraint: OtherConstraint = None,
     abstain: Annotated[
         float | None, typer.Option(min=0, max=1, help="Warn of every label with a lower probability.")
+    ] = None,
+    reasons: Annotated[
+        bool | None,
+        typer.Option(
+            "--reasons/--no-reasons",
+            help="What each selected word speaks for, and how much; by default for texts on the command line. For "
+            "files it takes several times as long.",
+        ),
     ] = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Texts per batch.")] = 128,
     device: Device = "auto",
@@ -124,7 +133,7 @@ def explain(
     recording.check()
     read = reading.read_options()
     options: dict[str, Any] = {"columns": read.columns, "dialect": read.dialect, "skip_bad": read.skip_bad}
-    options["batch_size"] = batch_size
+    options |= {"batch_size": batch_size, "reasons": bool(reasons)}
     ray = {"address": address, "workers": workers, "gpus": gpus}
     if writes_shards(engine, file_name):
         _check_abstaining(abstain, "parquet")
@@ -153,19 +162,22 @@ def explain(
     output = (out_file, format_name, resume, title, escape_formulas)
     if recording.record is None and can_do_without_pytorch(found, bulk=file is not None, device=device):
         exported = _adjusted(load_exported(run, found), budget, constraint)
-        _explain_as_text(exported, texts, file, read, batch_size, *output, RecordFile(None, None, None), abstain)
+        _explain_as_text(
+            exported, texts, file, read, batch_size, reasons, *output, RecordFile(None, None, None), abstain
+        )
         return
     model = _load_model(found, budget, constraint, device)
     with recording.open_file(model) as records:
-        _explain_as_text(model, texts, file, read, batch_size, *output, records, abstain)
+        _explain_as_text(model, texts, file, read, batch_size, reasons, *output, records, abstain)
 
 
 def _explain_as_text(
     model: Rationalizer | ExportedModel,
     texts: Sequence[str] | None,
     file: Path | None,
-    options: ReadOptions,
+    read: ReadOptions,
     batch_size: int,
+    reasons: bool | None,
     out_file: Path | None,
     format_name: str,
     resume: bool,
@@ -184,11 +196,13 @@ def _explain_as_text(
     interactive = from_stdin and sys.stdin.isatty()
     if interactive:
         err.print(f"One {'pair per line (premise, tab, hypothesis)' if model.pairs else 'text per line'}; end: Ctrl-D.")
-    bad = BadRows(skip=options.skip_bad)
+    bad = BadRows(skip=read.skip_bad)
+    if reasons is None and (file is not None or (from_stdin and not interactive)):
+        reasons = False
     columns: Sequence[str] = ("premise", "hypothesis") if model.pairs else ("text",)
     if file is not None:
-        rows = inputs.with_first_read(inputs.rows_from_file(file, options, model, bad))
-        columns = columns_of(file, options.dialect) if format_name == "csv" else ()
+        rows = inputs.with_first_read(inputs.rows_from_file(file, read, model, bad))
+        columns = columns_of(file, read.dialect) if format_name == "csv" else ()
     elif from_stdin:
         rows = inputs.with_first_read(inputs.rows_from_lines(_open_stdin(), model, bad))
     else:
@@ -196,7 +210,7 @@ def _explain_as_text(
     to_terminal = out_file is None and out.is_terminal
     form = make_format(
         format_name,
-        pairs=model.pairs,
+        results=model.result_form,
         columns=columns,
         table=file is not None,
         title=title,
@@ -207,7 +221,7 @@ def _explain_as_text(
 
     def explain_rows(batch: Sequence[InputRow]) -> list[ExplainedRow]:
         how: dict[str, Any] = {} if records.recorder is None else {"recorder": records.recorder}
-        explanations = model.explain_rows(batch, batch_size=batch_size, bad=bad, **how)
+        explanations = model.explain_rows(batch, batch_size=batch_size, bad=bad, reasons=reasons, **how)
         if least is not None:
             explanations = [None if one is None else abstain(one, least) for one in explanations]
         return [
@@ -219,7 +233,7 @@ def _explain_as_text(
     if resume and out_file is not None and out_file.exists():
         start, rows = PartialOutput(out_file, format_name, form).skip_finished(rows, explain_rows, round_size)
     shown = (out_file is not None or _stdout_is_file()) and not interactive
-    total = inputs.count_rows(file, options) - start if shown and file is not None else None
+    total = inputs.count_rows(file, read) - start if shown and file is not None else None
     # A file is explained in rounds of one size, so that it can be resumed; other programs and people get their answers
     # without waiting for a full round.
     batches = (inputs.in_available_batches if from_stdin else inputs.in_batches)(rows, round_size)
@@ -230,13 +244,14 @@ def _explain_as_text(
             write(form.header)
         for batch in batches:
             explained = records.take_from(explain_rows(batch))
-            write("".join(form.record(number + k, row) for k, row in enumerate(explained)))
+            write(*(form.record(number + k, row) for k, row in enumerate(explained)))
             counts.update(row.explanation is not None for row in explained)
             summary.add_explanations(row.explanation for row in explained if row.explanation is not None)
             number += len(batch)
             advance(len(batch))
         write(form.footer)
-    warn([*bad.messages(), *str(summary).splitlines()])
+    shown_already = number == 1 and format_name in DRAWN
+    warn([*bad.messages(), *([] if shown_already else str(summary).splitlines())])
     if out_file is not None:
         empty = counts[False] - len(bad)
         unchanged = f", {empty} without a text copied unchanged" if empty > 0 else ""
@@ -258,6 +273,8 @@ def _check_output(out_file: Path | None, format_name: str, resume: bool, overwri
     if out_file is None:
         if resume or overwrite:
             raise ValueError(f"--{'resume' if resume else 'overwrite'} needs --out; add the file to write to")
+        if format_name == "png":
+            raise ValueError("a PNG needs --out; add the file to write to")
         return
     if resume and format_name not in RESUMABLE:
         raise ValueError(f"{format_name} output cannot be resumed, only {' and '.join(RESUMABLE)}; omit --resume")
@@ -301,12 +318,12 @@ def _open_stdin() -> IO[bytes]:
 
 
 @contextmanager
-def _open_output(path: Path | None, format_name: str, *, append: bool) -> Iterator[Callable[[str], None]]:
-    """Yield a function that writes text: resumable formats in place, documents only when they are complete."""
+def _open_output(path: Path | None, format_name: str, *, append: bool) -> Iterator[Callable[..., None]]:
+    """Yield a function that writes parts: resumable formats in place, documents only when they are complete."""
     if path is None:
 
-        def write(text: str) -> None:
-            sys.stdout.write(encodable(text))
+        def write(*parts: str) -> None:
+            sys.stdout.write(encodable("".join(parts)))
             sys.stdout.flush()
 
         yield write
@@ -316,8 +333,8 @@ def _open_output(path: Path | None, format_name: str, *, append: bool) -> Iterat
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab" if append else "wb") if format_name in RESUMABLE else replace_file(path) as file:
 
-        def write_to_file(text: str) -> None:
-            file.write(encodable(text).encode())
+        def write_to_file(*parts: str | bytes) -> None:
+            file.writelines(part if isinstance(part, bytes) else encodable(part).encode() for part in parts)
             file.flush()
 
         yield write_to_file

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rationalizer.drawing import AnyExplanation, Label
 
-FORMATS = ("terminal", "jsonl", "csv", "parquet", "html", "svg")
+FORMATS = ("terminal", "jsonl", "csv", "parquet", "html", "svg", "png")
 FORMAT_OF_SUFFIX = {
     ".jsonl": "jsonl",
     ".json": "jsonl",
@@ -23,9 +23,11 @@ FORMAT_OF_SUFFIX = {
     ".html": "html",
     ".htm": "html",
     ".svg": "svg",
+    ".png": "png",
     ".txt": "terminal",
     "": "terminal",
 }
+DRAWN = ("terminal", "html", "svg", "png")
 RESUMABLE = ("jsonl", "csv")
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of cells that spreadsheets take for formulas
 
@@ -57,7 +59,7 @@ class OutputFormat:
     """How explained rows become text."""
 
     header: str
-    record: Callable[[int, ExplainedRow], str]  # of the row with this index
+    record: Callable[[int, ExplainedRow], str | bytes]  # of the row with this index
     footer: str = ""
     columns: tuple[str, ...] = ()  # CSV: the columns of the input, which come first
 
@@ -65,7 +67,7 @@ class OutputFormat:
 def make_format(
     name: str,
     *,
-    pairs: bool,
+    results: Mapping[str, Any],
     columns: Sequence[str],
     table: bool,
     title: str,
@@ -75,32 +77,41 @@ def make_format(
 ) -> OutputFormat:
     """Make a format for an input with these columns.
 
-    With `table`, the whole input row is written; for lines and arguments, only the texts. With `escape`, CSV cells that
-    spreadsheets would read as formulas begin with an apostrophe.
+    `results` are the arguments of `result_columns`. With `table`, the whole input row is written; for lines and
+    arguments, only the texts. With `escape`, CSV cells that spreadsheets would read as formulas begin with an
+    apostrophe.
     """
     from rationalizer import drawing
-    from rationalizer.drawing.result_columns import result_columns
+    from rationalizer.drawing.result_columns import result_columns, result_values
 
     if name == "jsonl":
-        return OutputFormat("", lambda _, row: _json_line(row, pairs, table))
+        return OutputFormat("", lambda _, row: _json_line(row, results["pairs"], table))
     if name == "csv":
-        names = [*columns, *result_columns(columns, pairs=pairs)]
+        names = [*columns, *result_columns(columns, **results)]
         written = tuple(map(_escape_formula, columns) if escape else columns)
-        return OutputFormat(_csv_line(names, escape), lambda _, row: _csv_record(row, columns, escape), columns=written)
+
+        def write_csv(_: int, row: ExplainedRow) -> str:
+            cells = [*map(row.row.get, columns), *result_values(row.explanation, **results)]
+            return _csv_line(list(map(_csv_cell, cells)), escape)
+
+        return OutputFormat(_csv_line(names, escape), write_csv, columns=written)
 
     def draw_html(index: int, explanation: AnyExplanation, truth: Label | None) -> str:
         return drawing.article(explanation, truth, legend=index == 0)
 
-    def draw_svg(index: int, explanation: AnyExplanation, truth: Label | None) -> str:
+    def draw_picture(index: int, explanation: AnyExplanation, truth: Label | None) -> str | bytes:
         if index:
-            raise ValueError("an SVG shows one text, but there are several; use --format html, or one call per text")
-        return drawing.to_svg(explanation, truth=truth)
+            article = "an SVG" if name == "svg" else "a PNG"
+            raise ValueError(
+                f"{article} shows one text, but there are several; use --format html, or one call per text"
+            )
+        return (drawing.to_svg if name == "svg" else drawing.to_png)(explanation, truth=truth)
 
     def draw_text(index: int, explanation: AnyExplanation, truth: Label | None) -> str:
         drawn = drawing.to_terminal(explanation, truth=truth, colour=colour, width=width, legend=index == 0)
         return f"{drawn}\n\n"
 
-    draw = {"html": draw_html, "svg": draw_svg, "terminal": draw_text}[name]
+    draw: Any = {"html": draw_html, "terminal": draw_text}.get(name, draw_picture)
     header, footer = (drawing.html_opening(title), drawing.html_closing()) if name == "html" else ("", "")
     return OutputFormat(
         header,
@@ -147,12 +158,6 @@ def _csv_line(cells: Sequence[Any], escape: bool) -> str:
 
 def _escape_formula(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell
-
-
-def _csv_record(row: ExplainedRow, columns: Sequence[str], escape: bool) -> str:
-    from rationalizer.drawing.result_columns import result_values
-
-    return _csv_line([*map(_csv_cell, [*map(row.row.get, columns), *result_values(row.explanation)])], escape)
 
 
 def _csv_cell(value: Any) -> Any:

@@ -34,7 +34,7 @@ def explain_quickly(arguments: Sequence[str]) -> str | None:
             if model.pairs and len(texts) != 2:
                 return None
             examples = model.examples([tuple(texts)] if model.pairs else texts)
-            explanations = model.explain_examples(examples)
+            explanations = model.explain_examples(examples, reasons=None)
     except Exception:
         return None
     if any(explanation.warnings for explanation in explanations):
@@ -45,6 +45,8 @@ def explain_quickly(arguments: Sequence[str]) -> str | None:
 
         out = Console(soft_wrap=True, highlight=False)
         colour, width = out.is_terminal and not out.no_color, out.width if out.is_terminal else None
-    form = make_format("terminal", pairs=model.pairs, columns=(), table=False, title="", colour=colour, width=width)
-    drawn = [form.record(k, ExplainedRow({}, explanation)) for k, explanation in enumerate(explanations)]
+    form = make_format(
+        "terminal", results=model.result_form, columns=(), table=False, title="", colour=colour, width=width
+    )
+    drawn = [str(form.record(k, ExplainedRow({}, explanation))) for k, explanation in enumerate(explanations)]
     return encodable("".join(drawn))

@@ -98,7 +98,7 @@ class PartialOutput:
 
     def _rewrite(self, number: int, row: ExplainedRow) -> dict[str, Any]:
         """A record as it would be written and read again."""
-        return self._parse(number, encodable(self.form.record(number, row)).encode())
+        return self._parse(number, encodable(str(self.form.record(number, row))).encode())
 
     def _parse(self, number: int, record: bytes) -> dict[str, Any]:
         from rationalizer.data.safe_json import parse_json

@@ -11,8 +11,8 @@ from rationalizer.drawing.highlight_kinds import (
     SELECTED,
     Highlight,
     Link,
+    Look,
     alignment_links,
-    highlight_of,
     pair_words,
     relative_weights,
 )
@@ -90,25 +90,26 @@ def draw_heatmap(explanation: PairExplanation, room: float) -> Block:
 def _heatmap_cells(explanation: PairExplanation, left: float, top: float, cell: float) -> list[str]:
     matrix = explanation.alignment
     relative = relative_weights([float(weight) for weight in matrix.ravel()])
-    annotation = None if explanation.annotation is None else set(explanation.annotation)
-    pairs = set(explanation.pairs)
+    links = {(link.row, link.column): link.look for link in alignment_links(explanation)}
+    unaligned = Look("selected" if explanation.annotation is None else "extra")
     graded = len({round(shade, 2) for shade in relative} - {0.0, 1.0}) > 0
     drawn, frames = [], []
     for k, shade in enumerate(relative):
         i, j = divmod(k, matrix.shape[1])
         x, y = left + j * cell, top + i * cell
-        annotated = None if annotation is None else (i, j) in annotation
-        kind = highlight_of(True, annotated)
+        look = links.get((i, j), unaligned)
         box = f'x="{x + 1:.1f}" y="{y + 1:.1f}" width="{cell - 2:.1f}" height="{cell - 2:.1f}" rx="3"'
         drawn.append(f'<rect {box} fill="currentColor" fill-opacity=".05"/>')
         if shade >= 0.005:
-            edge = f' stroke="{highlight_colour(kind)}"' if (i, j) in pairs else ""
-            drawn.append(f'<rect {box} fill="{highlight_colour(kind)}" fill-opacity="{HEAT * shade:.2f}"{edge}/>')
+            colour = highlight_colour(look)
+            edge = f' stroke="{colour}"' if (i, j) in links else ""
+            edge += ' stroke-dasharray="3 2"' if look.sign == "-" else ""
+            drawn.append(f'<rect {box} fill="{colour}" fill-opacity="{HEAT * shade:.2f}"{edge}/>')
             if graded and cell >= 26 and matrix[i, j] >= 0.005:
                 value = f"{float(matrix[i, j]):.2f}".removeprefix("0")
                 drawn.append(label(x + cell / 2, y + cell / 2 + 3.5, value, 10, anchor="middle"))
-        if annotated:
-            frames.append(frame("both" if (i, j) in pairs else "missed", x + 1, y + 1, cell - 2))
+        if look.kind in ("both", "missed"):
+            frames.append(frame(look.kind, x + 1, y + 1, cell - 2))
     return drawn + frames
 
 
@@ -203,9 +204,9 @@ def _word_backgrounds(boxes: Sequence[_Box], links: Sequence[Link], side: int, u
         own = [link for link in links if (link.row, link.column)[side] == k]
         if not own:
             continue
-        best = min(own, key=lambda link: (priority.index(link.kind), -link.shade))
+        best = min(own, key=lambda link: (priority.index(link.kind), -link.look.shade))
         if best.kind in SELECTED:
-            drawn.append(background(best.kind, best.shade, box.x, box.y, box.width, box.height))
+            drawn.append(background(best.look, box.x, box.y, box.width, box.height))
         annotated = sorted({link.kind for link in own} & {"both", "missed"})
         if annotated:
             drawn.append(underline(annotated[0], box.x + 5, box.y + box.height - 3, box.width - 10))
@@ -213,7 +214,8 @@ def _word_backgrounds(boxes: Sequence[_Box], links: Sequence[Link], side: int, u
 
 
 def _curves(links: Sequence[Link], above: Sequence[_Box], below: Sequence[_Box], *, sideways: bool) -> list[str]:
-    """Curves between words: dashed if only people aligned them; ending in rings if only the model did."""
+    """Curves between words: dashed if only people aligned them, dotted if they speak against the prediction; ending in
+    rings if only the model aligned them."""
     drawn = []
     for link in links:
         a, b = above[link.row], below[link.column]
@@ -223,13 +225,14 @@ def _curves(links: Sequence[Link], above: Sequence[_Box], below: Sequence[_Box],
         else:
             x1, y1, x2, y2 = a.middle, a.y + a.height, b.middle, b.y
             bend = f"{x1:.1f} {(y1 + y2) / 2:.1f} {x2:.1f} {(y1 + y2) / 2:.1f}"
-        colour = highlight_colour(link.kind)
+        colour, shade = highlight_colour(link.look), link.look.shade
         missed = link.kind == "missed"
-        stroke = f'stroke="{colour}" stroke-width="{1.6 if missed else 1.4 + 1.8 * link.shade:.1f}"'
-        stroke += ' stroke-dasharray="5 4"' if missed else f' stroke-opacity="{0.45 + 0.5 * link.shade:.2f}"'
-        hint = "aligned in the data only" if missed else f"weight {link.weight:.3g}"
+        stroke = f'stroke="{colour}" stroke-width="{1.6 if missed else 1.4 + 1.8 * shade:.1f}"'
+        stroke += ' stroke-dasharray="5 4"' if missed else f' stroke-opacity="{0.45 + 0.5 * shade:.2f}"'
+        stroke += ' stroke-dasharray="2 3"' if link.look.sign == "-" else ""
+        hint = "aligned in the data only" if missed else link.look.hint
         path = f"M {x1:.1f} {y1:.1f} C {bend} {x2:.1f} {y2:.1f}"
-        drawn.append(f'<path d="{path}" fill="none" {stroke}><title>{hint}</title></path>')
+        drawn.append(f'<path d="{path}" fill="none" {stroke}><title>{escape(hint)}</title></path>')
         for x, y in ((x1, y1), (x2, y2)) if not missed else ():
             fill = "none" if link.kind == "extra" else colour
             drawn.append(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from itertools import zip_longest
+from typing import Any, NamedTuple
 
-from rationalizer.drawing.explanation import AnyExplanation, Label, PairExplanation
-from rationalizer.drawing.highlight_kinds import Highlight, token_highlights
+from rationalizer.drawing.explanation import AnyExplanation, Explanation, PairExplanation
+from rationalizer.drawing.highlight_kinds import Highlight, Look, Sign, sign_of, token_highlights
+from rationalizer.drawing.selected_words import Label, label_text
 
 MAX_BARS = 5  # classes with a bar of their own
 
@@ -20,27 +22,18 @@ class PredictionText:
     correct: bool | None = None  # None: unknown, or a regression
 
 
-def label_text(label: Label) -> str:
-    if isinstance(label, Real) and not isinstance(label, Integral):
-        return f"{float(label):.4g}"
-    return str(label)
-
-
 def describe_prediction(explanation: AnyExplanation, truth: Label | None) -> PredictionText:
     label = label_text(explanation.label)
-    remarks = list(explanation.warnings)
     if _has_one_class(explanation):
         selects = "align words" if isinstance(explanation, PairExplanation) else "select words"
-        remarks = remarks or [f"the model has learned to {selects}, not to predict labels"]
-        return PredictionText("no label", " ".join(remarks))
+        return PredictionText("no label", f"the model has learned to {selects}, not to predict labels")
     if truth is None:
-        return PredictionText(label, " ".join(remarks))
+        return PredictionText(label)
     if explanation.probabilities is None:
         error = abs(float(explanation.label) - float(truth))
-        return PredictionText(label, " ".join([f"true value {label_text(truth)}, off by {error:.3g}", *remarks]))
+        return PredictionText(label, f"true value {label_text(truth)}, off by {error:.3g}")
     correct = label == label_text(truth)
-    verdict = "right" if correct else f"wrong: the true label is {label_text(truth)}"
-    return PredictionText(label, " ".join([f"{verdict}.", *remarks] if remarks else [verdict]), correct)
+    return PredictionText(label, "right" if correct else f"wrong: the true label is {label_text(truth)}", correct)
 
 
 def _has_one_class(explanation: AnyExplanation) -> bool:
@@ -48,16 +41,26 @@ def _has_one_class(explanation: AnyExplanation) -> bool:
     return explanation.probabilities is not None and len(explanation.probabilities) == 1
 
 
-def probabilities(explanation: AnyExplanation) -> list[tuple[str, float]]:
+class Bar(NamedTuple):
+    """A class and its probability."""
+
+    name: str
+    p: float
+    sign: Sign = ""  # that of the words that speak for the class, if there are two classes and the words have weights
+
+
+def probabilities(explanation: AnyExplanation) -> list[Bar]:
     """The most probable classes, and the sum over the others; empty if there is only one class."""
     if explanation.probabilities is None or _has_one_class(explanation):
         return []
-    ordered = sorted(explanation.probabilities.items(), key=lambda item: -item[1])
-    bars = [(label_text(label), float(p)) for label, p in ordered]
+    weighed = any(word.weight is not None for word in explanation.words)
+    signs: tuple[Sign, ...] = ("-", "+") if weighed and len(explanation.probabilities) == 2 else ()
+    named: Any = zip_longest(explanation.probabilities.items(), signs, fillvalue="")
+    bars = sorted((Bar(label_text(label), float(p), sign) for (label, p), sign in named), key=lambda bar: -bar.p)
     if len(bars) <= MAX_BARS + 1:
         return bars
     rest = bars[MAX_BARS:]
-    return [*bars[:MAX_BARS], (f"{len(rest)} others", sum(p for _, p in rest))]
+    return [*bars[:MAX_BARS], Bar(f"{len(rest)} others", sum(bar.p for bar in rest))]
 
 
 def percent(share: float) -> str:
@@ -87,23 +90,58 @@ UNFAITHFUL_NOTE = "the model also read the premise past the alignment"
 SHADING_NOTE = "the stronger the colour, the larger the weight"
 
 
-def legend_entries(explanation: AnyExplanation) -> list[tuple[Highlight, str]]:
+@dataclass(frozen=True)
+class LegendEntry:
+    """A sample of a highlight (none if its kind is ""), and what it means."""
+
+    look: Look
+    text: str
+
+
+def legend_entries(explanation: AnyExplanation) -> list[LegendEntry]:
     """Return the highlights and their meanings. With an annotation all three are listed, even if unused."""
-    kinds: list[Highlight] = ["both", "extra", "missed"] if explanation.annotation is not None else ["selected"]
-    if isinstance(explanation, PairExplanation):
-        kinds += ["unknown"] if any((*explanation.premise_unknown, *explanation.hypothesis_unknown)) else []
-        entries = [(kind, PAIR_HIGHLIGHT_TEXTS[kind]) for kind in kinds]
-        return entries if explanation.faithful else [*entries, ("", UNFAITHFUL_NOTE)]
-    entries = [(kind, HIGHLIGHT_TEXTS[kind]) for kind in kinds]
-    if not any(token_highlights(explanation)) and len(entries) == 1:
-        entries = [("", "no word was read by the model")]
-    return [*entries, ("unknown", HIGHLIGHT_TEXTS["unknown"])] if any(explanation.unknown) else entries
-
-
-def has_shades(explanation: AnyExplanation) -> bool:
-    """Whether the weights differ, so that the legend must explain the shading."""
-    if isinstance(explanation, PairExplanation):
-        weights = [float(explanation.alignment[pair]) for pair in explanation.pairs]
+    pair = isinstance(explanation, PairExplanation)
+    texts = PAIR_HIGHLIGHT_TEXTS if pair else HIGHLIGHT_TEXTS
+    annotated = explanation.annotation is not None
+    entries = _directions(explanation, "aligned" if pair else "read")
+    kinds: list[Highlight] = ["both", "extra", "missed"] if annotated else ["selected"]
+    if entries:
+        kinds = ["both", "missed"] if annotated else []
+    sign: Sign = "0" if entries else ""
+    entries += [LegendEntry(Look(kind, 1.0, sign), texts[kind]) for kind in kinds]
+    if not isinstance(explanation, PairExplanation):
+        if not any(token_highlights(explanation)) and not annotated:
+            entries = [LegendEntry(Look(), "no word was read by the model")]
+        unknown = any(explanation.unknown)
     else:
-        weights = [w for w, selected in zip(explanation.weights, explanation.selected, strict=True) if selected]
+        unknown = any((*explanation.premise_unknown, *explanation.hypothesis_unknown))
+    entries += [LegendEntry(Look("unknown"), texts["unknown"])] if unknown else []
+    faithful = not isinstance(explanation, PairExplanation) or explanation.faithful
+    entries += [] if faithful else [LegendEntry(Look(), UNFAITHFUL_NOTE)]
+    return [*entries, LegendEntry(Look(), SHADING_NOTE)] if _has_shades(explanation) else entries
+
+
+def _directions(explanation: AnyExplanation, verb: str) -> list[LegendEntry]:
+    """What the colours of selected words mean; nothing if the weights of the words are not known."""
+    signs = {sign_of(word, explanation) for word in explanation.words} - {""}
+    if not signs:
+        return []
+    if explanation.probabilities is None:
+        names: dict[Sign, str] = {"+": "raises the value", "-": "lowers the value"}
+    elif len(explanation.probabilities) == 2:
+        first, second = (f"for {label_text(label)}" for label in explanation.probabilities)
+        names = {"+": second, "-": first}
+    else:
+        names = {"+": "for the predicted class", "-": "against it"}
+    names |= {"0": "no effect"} if "0" in signs else {}
+    return [LegendEntry(Look("selected", 1.0, sign), f"{verb}, {name}") for sign, name in names.items()]
+
+
+def _has_shades(explanation: AnyExplanation) -> bool:
+    """Whether the weights differ, so that the legend must explain the shading."""
+    weights = [abs(word.weight) for word in explanation.words if word.weight is not None]
+    if not weights and isinstance(explanation, PairExplanation):
+        weights = [float(explanation.alignment[pair]) for pair in explanation.pairs]
+    elif not weights and isinstance(explanation, Explanation):
+        weights = [w for w, selected in zip(explanation.mask, explanation.selected, strict=True) if selected]
     return bool(weights) and max(weights) - min(weights) > 0.005 * max(weights)

@@ -12,8 +12,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from rationalizer.drawing.captions import label_text
-from rationalizer.drawing.explanation import AnyExplanation, Explanation, Label, PairExplanation
+from rationalizer.drawing.explanation import AnyExplanation, Explanation, PairExplanation
+from rationalizer.drawing.selected_words import Label, label_text
 from rationalizer.metrics import Calibration, ClassScores, WordUse, calibration, class_scores, confusions, word_use
 
 Unit = tuple[str, ...]  # a word; for pairs of texts, two aligned words
@@ -127,12 +127,8 @@ def _groups(explanations: Sequence[AnyExplanation]) -> tuple[PredictionGroup, ..
 def selected_units(explanation: AnyExplanation) -> frozenset[Unit]:
     """The selected words, or pairs of aligned words."""
     if isinstance(explanation, PairExplanation):
-        return frozenset((p.casefold(), h.casefold()) for p, h in explanation.words)
-    return frozenset(
-        (token.casefold(),)
-        for token, chosen, word in zip(explanation.tokens, explanation.selected, explanation.counted, strict=True)
-        if chosen and word
-    )
+        return frozenset((word.premise.casefold(), word.hypothesis.casefold()) for word in explanation.words)
+    return frozenset((word.text.casefold(),) for word in explanation.words)
 
 
 def _seen_units(explanation: AnyExplanation, units: frozenset[Unit]) -> frozenset[Unit]:
@@ -173,10 +169,15 @@ def _slice(explanation: Explanation, first: int, last: int) -> Explanation:
         text=before + explanation.text[start:end] + after,
         tokens=explanation.tokens[first:last],
         offsets=tuple((a + shift, b + shift) for a, b in explanation.offsets[first:last]),
-        weights=explanation.weights[first:last],
+        mask=explanation.mask[first:last],
         selected=explanation.selected[first:last],
         spans=tuple((a + shift, b + shift) for a, b in explanation.spans if start <= a and b <= end),
         annotation=None if explanation.annotation is None else explanation.annotation[first:last],
         unknown=explanation.unknown[first:last],
         counted=explanation.counted[first:last],
+        words=tuple(
+            replace(word, index=word.index - first, start=word.start + shift, end=word.end + shift)
+            for word in explanation.words
+            if first <= word.index < last
+        ),
     )

@@ -11,8 +11,9 @@ import numpy as np
 
 from rationalizer.drawing.charts import Point, Series, histogram, line_plot, reliability_diagram
 from rationalizer.drawing.dataset_overview import ClassResults, Overview, Unit, excerpt, overview, unit_text
-from rationalizer.drawing.explanation import AnyExplanation, Explanation, Label, PairExplanation
+from rationalizer.drawing.explanation import AnyExplanation, Explanation, PairExplanation
 from rationalizer.drawing.html import HtmlTable, Section, WordColumn, WordEntry, to_html_page
+from rationalizer.drawing.selected_words import Label
 from rationalizer.metrics import METRICS, Finding, Scores, Summary, WordUse, score_rows
 from rationalizer.text import Budget
 

@@ -8,9 +8,9 @@ from typing import Any, Literal, SupportsIndex, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from rationalizer.drawing.selected_words import AlignedWords, Label, SelectedWord, aligned_words, selected_word
 from rationalizer.text import is_punctuation
 
-Label = str | int | float | bool
 Picture = Literal["lines", "heatmap"]  # how alignments are drawn
 MAX_DRAWN = 50  # explanations of a list
 
@@ -30,6 +30,14 @@ class _Drawable:
 
         return to_svg(self, truth=truth, width=width, style=style)  # type: ignore[arg-type]
 
+    def to_png(
+        self, *, truth: Label | None = None, width: int = 720, style: Picture = "lines", scale: float = 2.0
+    ) -> bytes:
+        """Draw a PNG file, for slides and documents (extra `png`); `scale` is the number of pixels per unit."""
+        from rationalizer.drawing.png import to_png
+
+        return to_png(self, truth=truth, width=width, style=style, scale=scale)  # type: ignore[arg-type]
+
     def _repr_html_(self) -> str:
         return self.to_html()
 
@@ -44,6 +52,7 @@ class _Drawable:
         values = {name: getattr(self, name) for name in (*names, "readable")}
         if values["probabilities"] is not None:
             values["probabilities"] = {str(label): p for label, p in values["probabilities"].items()}
+        values["words"] = [word.to_dict() for word in values["words"]]
         if (record := values.pop("record")) is not None:
             values["record"] = record.to_dict()
         return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
@@ -58,18 +67,23 @@ class Explanation(_Drawable):
     probabilities: dict[Label, float] | None  # class -> probability; None for regression
     tokens: tuple[str, ...]
     offsets: tuple[tuple[int, int], ...]
-    weights: tuple[float, ...]  # the factor of each token in the predictor; 0: not visible
+    mask: tuple[float, ...]  # the factor of each token in the predictor; 0: not visible
     selected: tuple[bool, ...]  # the rationale as one flag per token
     spans: tuple[tuple[int, int], ...]  # character offsets of the runs of selected tokens
     annotation: tuple[bool, ...] | None = None  # the words that people marked, if known
     unknown: tuple[bool, ...] = ()  # words that are not in the model's vocabulary
     counted: tuple[bool, ...] = ()  # whether a token counts towards the budget: known words do, punctuation does not
-    warnings: tuple[str, ...] = ()  # why the prediction may be a guess, as sentences
+    words: tuple[SelectedWord, ...] = ()  # the selected words, without punctuation, the largest weights first
+    warnings: tuple[str, ...] = ()  # what to know before the prediction is trusted, as sentences
     record: Any = None  # the `records.DecisionRecord`, if explain was asked for it
 
     def __post_init__(self) -> None:
         _fill(self, "unknown", False, len(self.tokens))
         _fill(self, "counted", True, len(self.tokens))
+        if not self.words:
+            chosen = [k for k, flags in enumerate(zip(self.selected, self.counted, strict=True)) if all(flags)]
+            words = tuple(selected_word(self.tokens, self.offsets, k) for k in chosen)
+            object.__setattr__(self, "words", words)
 
     @property
     def rationale(self) -> str:
@@ -117,23 +131,23 @@ class PairExplanation(_Drawable):
     annotation: tuple[tuple[int, int], ...] | None = None  # the word pairs that people aligned, if known
     premise_unknown: tuple[bool, ...] = ()  # words that are not in the model's vocabulary
     hypothesis_unknown: tuple[bool, ...] = ()
-    warnings: tuple[str, ...] = ()  # why the prediction may be a guess, as sentences
+    words: tuple[AlignedWords, ...] = ()  # the aligned words, the largest weights first
+    warnings: tuple[str, ...] = ()  # what to know before the prediction is trusted, as sentences
     record: Any = None  # the `records.DecisionRecord`, if explain was asked for it
 
     def __post_init__(self) -> None:
         _fill(self, "premise_unknown", False, len(self.premise_tokens))
         _fill(self, "hypothesis_unknown", False, len(self.hypothesis_tokens))
+        if not self.words:
+            tokens = (self.premise_tokens, self.hypothesis_tokens)
+            offsets = (self.premise_offsets, self.hypothesis_offsets)
+            object.__setattr__(self, "words", tuple(aligned_words(tokens, offsets, pair) for pair in self.pairs))
 
     @property
     def readable(self) -> bool:
         """Whether the model knows any word of each text; if not, its prediction is a guess."""
         sides = ((self.premise_tokens, self.premise_unknown), (self.hypothesis_tokens, self.hypothesis_unknown))
         return all(_any_known(*side) for side in sides)
-
-    @property
-    def words(self) -> tuple[tuple[str, str], ...]:
-        """The aligned words."""
-        return tuple((self.premise_tokens[i], self.hypothesis_tokens[j]) for i, j in self.pairs)
 
 
 AnyExplanation = Explanation | PairExplanation

@@ -10,20 +10,20 @@ from rationalizer.drawing.alignment_drawing import lines_width
 from rationalizer.drawing.captions import (
     HIGHLIGHT_TEXTS,
     PAIR_HIGHLIGHT_TEXTS,
-    SHADING_NOTE,
+    Bar,
     describe_prediction,
-    has_shades,
     legend_entries,
     percent,
     probabilities,
 )
-from rationalizer.drawing.colours import PAGE_STYLE, STYLE
-from rationalizer.drawing.explanation import AnyExplanation, Label, PairExplanation, Picture
-from rationalizer.drawing.highlight_kinds import SELECTED, TextRun, pair_text_runs, text_runs
+from rationalizer.drawing.colours import PAGE_STYLE, SIGN_NAMES, STYLE
+from rationalizer.drawing.explanation import AnyExplanation, PairExplanation, Picture
+from rationalizer.drawing.highlight_kinds import SELECTED, Look, TextRun, pair_text_runs, text_runs
+from rationalizer.drawing.selected_words import Label
 from rationalizer.drawing.svg import draw_alignment
 from rationalizer.drawing.text_width import escape
 
-WIDE, NARROW = 700.0, 320.0  # widths of drawings in pages; NARROW is for phones
+WIDE, NARROW = 620.0, 280.0  # widths of drawings in pages; NARROW is for phones
 
 
 def to_html(
@@ -46,7 +46,8 @@ def to_html(
     legend_html = f"{_legend([explanation])}\n" if legend else ""
     sheet = f"<style>{STYLE}</style>" if styled else ""
     head, body = _head(explanation, truth), _body(explanation, style)
-    return f'<figure class="rationalizer">{sheet}\n{head}\n{body}\n{legend_html}</figure>\n'
+    notes = "".join(f'<p class="rz-note">{escape(warning)}</p>\n' for warning in explanation.warnings)
+    return f'<figure class="rationalizer">{sheet}\n{head}\n{notes}{body}\n{legend_html}</figure>\n'
 
 
 def to_html_list(explanations: Sequence[AnyExplanation], *, left_out: int = 0) -> str:
@@ -64,10 +65,12 @@ def _body(explanation: AnyExplanation, style: Picture = "lines") -> str:
     """The text with its highlights, or the alignment of a pair."""
     if not isinstance(explanation, PairExplanation):
         return _texts(explanation)
+    if style == "lines" and lines_width(explanation, NARROW) is not None:
+        return _drawing(explanation, style, NARROW, narrow=True)
     wide = _drawing(explanation, style, WIDE)
     # Add the texts themselves if they are not readable in the drawing.
-    if style == "heatmap" or lines_width(explanation, NARROW) is not None:
-        return _texts(explanation) + wide if style == "heatmap" else wide
+    if style == "heatmap":
+        return _texts(explanation) + wide
     # The style sheet shows the one of two drawings that fits.
     narrow = _drawing(explanation, style, NARROW, narrow=True)
     if lines_width(explanation, WIDE) is None:
@@ -94,20 +97,27 @@ def _paragraph(runs: Sequence[TextRun], name: str = "") -> str:
     named = f' aria-label="{name}"' if name else ""
     texts = PAIR_HIGHLIGHT_TEXTS if name else HIGHLIGHT_TEXTS
     drawn = []
-    for kind, group in groupby(runs, key=lambda run: run.kind):
-        members = list(group)
+    for (kind, _), group in groupby(runs, key=lambda run: (run.kind, run.look.sign)):
+        members, meaning = list(group), texts.get(kind, "")
         if not kind:
             drawn.append("".join(map(_plain_text, members)))
         elif kind in SELECTED:
             inner = "".join(
-                f'<span style="--w:{run.shade:.2f}" title="weight {run.weight:.3g}, {texts[kind]}">'
-                f"{_plain_text(run)}</span>"
+                f'<span style="--w:{run.look.shade:.2f}" title="{_hint(run, meaning)}">{_plain_text(run)}</span>'
                 for run in members
             )
-            drawn.append(f'<mark class="rz-{kind}">{inner}</mark>')
+            drawn.append(f'<mark class="{_classes(members[0].look)}">{inner}</mark>')
         else:
-            drawn.append(f'<u class="rz-missed" title="{texts[kind]}">{"".join(map(_plain_text, members))}</u>')
+            drawn.append(f'<u class="rz-missed" title="{meaning}">{"".join(map(_plain_text, members))}</u>')
     return f'<p class="rz-text" dir="auto"{named}>{"".join(drawn)}</p>'
+
+
+def _hint(run: TextRun, meaning: str) -> str:
+    return escape(f"{run.look.hint}, {meaning}" if run.look.hint else meaning)
+
+
+def _classes(look: Look) -> str:
+    return f"rz-{look.kind} rz-{SIGN_NAMES[look.sign]}" if look.sign else f"rz-{look.kind}"
 
 
 def _plain_text(run: TextRun) -> str:
@@ -121,9 +131,9 @@ def _head(explanation: AnyExplanation, truth: Label | None) -> str:
     wrong = " rz-wrong" if prediction.correct is False else ""
     remark = f'<span class="rz-remark{wrong}">{escape(prediction.remark)}</span>'
     bars = "".join(
-        f'<bdi>{escape(name)}</bdi><span class="rz-track"><span style="width:{100 * p:.1f}%"></span></span>'
-        f'<span class="rz-percent">{percent(p)}</span>'
-        for name, p in probabilities(explanation)
+        f'<bdi>{escape(bar.name)}</bdi><span class="rz-track"><span{_bar_class(bar)} style="width:{100 * bar.p:.1f}%">'
+        f'</span></span><span class="rz-percent">{percent(bar.p)}</span>'
+        for bar in probabilities(explanation)
     )
     bars = f'<span class="rz-bars">{bars}</span>' if bars else ""
     return (
@@ -132,16 +142,20 @@ def _head(explanation: AnyExplanation, truth: Label | None) -> str:
     )
 
 
+def _bar_class(bar: Bar) -> str:
+    return f' class="rz-bar-{SIGN_NAMES[bar.sign]}"' if bar.sign == "-" else ""
+
+
 def _legend(explanations: Sequence[AnyExplanation]) -> str:
     """One legend for all explanations."""
     entries = []
-    for kind, words in dict.fromkeys(entry for explanation in explanations for entry in legend_entries(explanation)):
-        sample = f'<mark class="rz-{kind}"><span>abc</span></mark>' if kind in SELECTED else ""
+    distinct = dict.fromkeys(entry for explanation in explanations for entry in legend_entries(explanation))
+    for entry in sorted(distinct, key=lambda entry: not entry.look.kind):  # notes last
+        kind = entry.look.kind
+        sample = f'<mark class="{_classes(entry.look)}"><span>abc</span></mark>' if kind in SELECTED else ""
         sample = '<u class="rz-missed">abc</u>' if kind == "missed" else sample
         sample = '<i class="rz-unknown">abc</i>' if kind == "unknown" else sample
-        entries.append(f"<li>{sample}{words}</li>")
-    if any(has_shades(explanation) for explanation in explanations):
-        entries.append(f"<li>{SHADING_NOTE}</li>")
+        entries.append(f"<li>{sample}{escape(entry.text)}</li>")
     return f'<ul class="rz-key">{"".join(entries)}</ul>'
 
 

@@ -1,20 +1,27 @@
-"""The columns that explanations add to a table: label, probability, rationale, warnings."""
+"""The columns that explanations add to a table: label, probabilities, rationale, words, warnings.
+
+A column that is also a field of `Explanation` has its content.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from rationalizer.drawing.explanation import AnyExplanation, Explanation
+from rationalizer.drawing.selected_words import Label, label_text
 
-TEXT_COLUMNS = ("predicted", "probability", "rationale", "spans", "warnings")
-PAIR_COLUMNS = ("predicted", "probability", "alignment", "words", "warnings")
+MAX_CLASSES = 10  # with a column of their own; of more classes, one column has the most probable ones
 
 
-def result_columns(existing: Collection[Any], *, pairs: bool, record: bool = False) -> list[str]:
-    """The names of the added columns; a name that already exists gets a number."""
+def result_columns(
+    existing: Collection[Any], *, pairs: bool, classes: Sequence[Label] | None, record: bool = False
+) -> list[str]:
+    """The names of the added columns; a name that already exists gets a number. `classes` is None for regression."""
+    selected = ["pairs"] if pairs else ["rationale", "spans"]
+    added = ["predicted", "probability", *_class_columns(classes), *selected, "words", "warnings"]
     names: list[str] = []
-    for name in (*(PAIR_COLUMNS if pairs else TEXT_COLUMNS), *(["record"] if record else [])):
+    for name in [*added, "record"] if record else added:
         number = 1
         while (unique := name if number == 1 else f"{name}_{number}") in existing:
             number += 1
@@ -22,25 +29,36 @@ def result_columns(existing: Collection[Any], *, pairs: bool, record: bool = Fal
     return names
 
 
-def result_values(explanation: AnyExplanation | None, *, record: bool = False) -> list[Any]:
-    """The label, its probability, the rationale in two forms, the warnings; all None if nothing could be explained.
+def _class_columns(classes: Sequence[Label] | None) -> list[str]:
+    if classes is None or len(classes) == 1:
+        return []
+    if len(classes) > MAX_CLASSES:
+        return ["top_probabilities"]
+    return [f"probability_{label_text(label)}" for label in classes]
 
-    With `record`, the decision record as JSON comes last.
-    """
-    if record:
-        return [*result_values(explanation), None if explanation is None else explanation.record.to_json()]
+
+def result_values(
+    explanation: AnyExplanation | None, *, pairs: bool, classes: Sequence[Label] | None, record: bool = False
+) -> list[Any]:
+    """The values of the added columns; all None if nothing could be explained."""
     if explanation is None:
-        return [None] * len(TEXT_COLUMNS)
-    probability = max(explanation.probabilities.values()) if explanation.probabilities else None
-    warnings = " ".join(explanation.warnings) or None
+        return [None] * len(result_columns((), pairs=pairs, classes=classes, record=record))
+    p = explanation.probabilities
+    values = [explanation.label, max(p.values()) if p else None, *_class_values(p)]
     if isinstance(explanation, Explanation):
-        return [
-            explanation.label,
-            probability,
-            explanation.rationale,
-            [list(span) for span in explanation.spans],
-            warnings,
-        ]
-    alignment = " ".join(f"{i}-{j}" for i, j in explanation.pairs)
-    words = " ".join(f"{one}-{other}" for one, other in explanation.words)
-    return [explanation.label, probability, alignment, words, warnings]
+        values += [explanation.rationale, [list(span) for span in explanation.spans]]
+    else:
+        values += [[list(pair) for pair in explanation.pairs]]
+    words = [word.to_dict() for word in explanation.words]
+    for word in words:
+        del word["by_class"]
+    values += [words, " ".join(explanation.warnings) or None]
+    return [*values, explanation.record.to_json()] if record else values
+
+
+def _class_values(p: dict[Label, float] | None) -> list[Any]:
+    if p is None or len(p) == 1:
+        return []
+    if len(p) <= MAX_CLASSES:
+        return list(p.values())
+    return [{label_text(label): p[label] for label in sorted(p, key=lambda label: -p[label])[:MAX_CLASSES]}]

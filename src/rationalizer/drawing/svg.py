@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from rationalizer.drawing.alignment_drawing import draw_heatmap, draw_lines, lines_width
 from rationalizer.drawing.captions import (
-    SHADING_NOTE,
+    Bar,
     describe_prediction,
-    has_shades,
     legend_entries,
     percent,
     probabilities,
 )
-from rationalizer.drawing.colours import highlight_colour
-from rationalizer.drawing.explanation import AnyExplanation, Explanation, Label, PairExplanation, Picture
-from rationalizer.drawing.highlight_kinds import SELECTED, Highlight, text_runs
+from rationalizer.drawing.colours import BLUE, HIGHLIGHT_COLOURS, SIGN_COLOURS
+from rationalizer.drawing.explanation import AnyExplanation, Explanation, PairExplanation, Picture
+from rationalizer.drawing.highlight_kinds import SELECTED, Look, TextRun, text_runs
 from rationalizer.drawing.line_breaking import Fragment, Line, break_lines
+from rationalizer.drawing.selected_words import Label
 from rationalizer.drawing.svg_shapes import (
     FAINT,
     Block,
@@ -32,8 +32,8 @@ from rationalizer.drawing.text_width import BOLD, truncate
 from rationalizer.drawing.text_width import width as text_width
 
 MARGIN, SPACING = 16.0, 16.0
-SIZE, LEADING = 16.0, 30.0
-SMALL = 13.0
+SIZE, LEADING = 15.0, 29.0
+SMALL = 12.0
 PADDING = 2.0
 BAR = 19.0  # height of a row of the bar chart
 MIN_WIDTH = 240
@@ -60,7 +60,7 @@ def to_svg(
     body = (
         _alignment(explanation, room, style) if isinstance(explanation, PairExplanation) else _text(explanation, room)
     )
-    groups = [_head(explanation, truth, room), body, _legend(explanation, room, style)]
+    groups = [_head(explanation, truth, room), _notes(explanation, room), body, _legend(explanation, room, style)]
     return document(groups, _title(explanation, truth), margin=MARGIN, spacing=SPACING, min_width=width, alone=True)
 
 
@@ -95,15 +95,14 @@ def _text(explanation: Explanation, room: float) -> Block:
 def _line(line: Line, base: float) -> list[str]:
     drawn = []
     runs = _runs(line.fragments)
-    for k, (kind, shade, x, right) in enumerate(runs):
-        if kind in SELECTED:  # pad the ends that do not touch another background
-            before = 0 if k and runs[k - 1][0] in SELECTED and x - runs[k - 1][3] < PADDING else PADDING
-            after = (
-                0 if k + 1 < len(runs) and runs[k + 1][0] in SELECTED and runs[k + 1][2] - right < PADDING else PADDING
-            )
-            drawn.append(background(kind, shade, x - before, base - 17, right - x + before + after, 24))
-        if kind in ("both", "missed"):
-            drawn.append(underline(kind, x, base + 4, right - x))
+    for k, (look, x, right) in enumerate(runs):
+        if look.kind in SELECTED:  # pad the ends that do not touch another background
+            before = 0 if k and runs[k - 1][0].kind in SELECTED and x - runs[k - 1][2] < PADDING else PADDING
+            touches = k + 1 < len(runs) and runs[k + 1][0].kind in SELECTED and runs[k + 1][1] - right < PADDING
+            after = 0 if touches else PADDING
+            drawn.append(background(look, x - before, base - 17, right - x + before + after, 24))
+        if look.kind in ("both", "missed"):
+            drawn.append(underline(look.kind, x, base + 4, right - x))
     drawn += [
         dotted_underline(one.x, base + 7, one.width) for one in line.fragments if one.run.unknown and one.text != " "
     ]
@@ -115,17 +114,17 @@ def _line(line: Line, base: float) -> list[str]:
     return [*drawn, f'<text y="{base:.1f}" font-size="{SIZE:g}"{direction}>{"".join(parts)}</text>'] if parts else []
 
 
-def _runs(fragments: Sequence[Fragment]) -> list[tuple[Highlight, float, float, float]]:
-    """Neighbours with the same highlight, from left to right: highlight, shade, left and right edge."""
-    runs: list[tuple[Highlight, float, float, float]] = []
+def _runs(fragments: Sequence[Fragment]) -> list[tuple[Look, float, float]]:
+    """Neighbours with the same look, from left to right: look, left and right edge."""
+    runs: list[tuple[Look, float, float]] = []
     for fragment in sorted(fragments, key=lambda fragment: fragment.x):
-        kind, shade = fragment.run.kind, fragment.run.shade
-        if not kind:
+        look = fragment.run.look
+        if not look.kind:
             continue
-        if runs and runs[-1][:2] == (kind, shade) and abs(runs[-1][3] - fragment.x) < 0.01:
-            runs[-1] = (kind, shade, runs[-1][2], fragment.right)
+        if runs and runs[-1][0] == look and abs(runs[-1][2] - fragment.x) < 0.01:
+            runs[-1] = (look, runs[-1][1], fragment.right)
         else:
-            runs.append((kind, shade, fragment.x, fragment.right))
+            runs.append((look, fragment.x, fragment.right))
     return runs
 
 
@@ -151,47 +150,54 @@ def _head(explanation: AnyExplanation, truth: Label | None, room: float) -> Bloc
     return Block(drawn, room, max(height, y + BAR * len(bars)))
 
 
-def _bars(bars: Sequence[tuple[str, float]], x: float, y: float, room: float) -> list[str]:
-    names = [truncate(name, 0.45 * room, SMALL) for name, _ in bars]
+def _notes(explanation: AnyExplanation, room: float) -> Block:
+    """The warnings, beside a line."""
+    lines = [line for text in explanation.warnings for line in break_lines([TextRun(text)], room - 12, SMALL)]
+    height = 20.0 * len(lines)
+    drawn = [f'<rect x="0.0" y="0.0" width="3.0" height="{height:.1f}" fill="{HIGHLIGHT_COLOURS["missed"]}"/>']
+    for k, line in enumerate(lines):
+        drawn.append(label(12, 20 * k + 14, "".join(fragment.text for fragment in line.fragments), SMALL))
+    return Block(drawn if lines else [], room, height)
+
+
+def _bars(bars: Sequence[Bar], x: float, y: float, room: float) -> list[str]:
+    names = [truncate(bar.name, 0.45 * room, SMALL) for bar in bars]
     left = x + max(text_width(name, SMALL) for name in names) + 12
-    track = x + room - left - max(text_width(percent(p), SMALL) for _, p in bars) - 8
+    track = x + room - left - max(text_width(percent(bar.p), SMALL) for bar in bars) - 8
     drawn = []
-    for k, (name, (_, p)) in enumerate(zip(names, bars, strict=True)):
+    for k, (name, (_, p, sign)) in enumerate(zip(names, bars, strict=True)):
         top = y + k * BAR + 5
         box = f'x="{left:.1f}" y="{top:.1f}" height="8" rx="4"'
         drawn.append(label(x, top + 9, name, SMALL))
         drawn.append(f'<rect {box} width="{track:.1f}" fill="currentColor" fill-opacity=".12"/>')
         if p * track >= 0.5:
-            drawn.append(f'<rect {box} width="{p * track:.1f}" fill="{highlight_colour("selected")}"/>')
+            drawn.append(f'<rect {box} width="{p * track:.1f}" fill="{SIGN_COLOURS.get(sign, BLUE)}"/>')
         drawn.append(label(x + room, top + 9, percent(p), SMALL, anchor="end"))
     return drawn
 
 
 def _legend(explanation: AnyExplanation, room: float, style: Picture) -> Block:
-    entries = legend_entries(explanation)
-    if has_shades(explanation):
-        entries.append(("", SHADING_NOTE))
     x, y = 0.0, 14.0
     drawn: list[str] = []
     in_cells = style == "heatmap" and isinstance(explanation, PairExplanation)
-    for kind, words in entries:
-        sample = 30.0 if kind else 0.0
-        wide = sample + text_width(words, SMALL)
+    for entry in legend_entries(explanation):
+        sample = 30.0 if entry.look.kind else 0.0
+        wide = sample + text_width(entry.text, SMALL)
         if x and x + wide > room:
             x, y = 0.0, y + 22
-        if kind:
-            drawn += _sample(kind, x, y - 12, in_cell=in_cells)
-        drawn.append(label(x + sample, y, words, SMALL, more=f' fill-opacity="{FAINT}"'))
+        if entry.look.kind:
+            drawn += _sample(entry.look, x, y - 12, in_cell=in_cells)
+        drawn.append(label(x + sample, y, entry.text, SMALL, more=f' fill-opacity="{FAINT}"'))
         x += wide + 26
     return Block(drawn, room, y + 6)
 
 
-def _sample(kind: Highlight, x: float, y: float, *, in_cell: bool) -> list[str]:
+def _sample(look: Look, x: float, y: float, *, in_cell: bool) -> list[str]:
     """A sample of a highlight for the legend: a word, or a cell of a heat map."""
-    if kind == "unknown":
+    if look.kind == "unknown":
         return [dotted_underline(x, y + 12, 22)]
     left, width = (x + 3, 15) if in_cell else (x, 22)
-    drawn = [background(kind, 1.0, left, y, width, 15)] if kind in SELECTED else []
-    if kind in ("both", "missed"):
-        drawn.append(frame(kind, left, y, 15) if in_cell else underline(kind, x + 0.5, y + 11, 21))
+    drawn = [background(look, left, y, width, 15)] if look.kind in SELECTED else []
+    if look.kind in ("both", "missed"):
+        drawn.append(frame(look.kind, left, y, 15) if in_cell else underline(look.kind, x + 0.5, y + 11, 21))
     return drawn

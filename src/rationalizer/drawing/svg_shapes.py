@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rationalizer.drawing.colours import DARK_INK, INK, UNKNOWN, dark_scheme_rules, highlight_colour, opacity
-from rationalizer.drawing.highlight_kinds import Highlight
+from rationalizer.drawing.colours import (
+    DARK_INK,
+    HIGHLIGHT_COLOURS,
+    INK,
+    UNKNOWN,
+    dark_scheme_rules,
+    highlight_colour,
+    opacity,
+)
+from rationalizer.drawing.highlight_kinds import Highlight, Look
 from rationalizer.drawing.text_width import FONT, escape
 from rationalizer.drawing.text_width import width as text_width
 
@@ -70,13 +78,14 @@ def fitted_tspan(x: float, text: str, size: float, *, rtl: bool = False) -> str:
     return f'<tspan x="{start:.1f}"{length}>{escape(text)}</tspan>'
 
 
-def background(kind: Highlight, shade: float, x: float, y: float, width: float, height: float) -> str:
-    colour = highlight_colour(kind)
+def background(look: Look, x: float, y: float, width: float, height: float) -> str:
+    colour = highlight_colour(look)
+    edge = f'stroke="{colour}" stroke-opacity=".75"' + (' stroke-dasharray="3 2"' if look.sign == "-" else "")
     box = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="4"'
-    return f'<rect {box} fill="{colour}" fill-opacity="{opacity(shade):.2f}" stroke="{colour}" stroke-opacity=".75"/>'
+    return f'<rect {box} fill="{colour}" fill-opacity="{opacity(look.shade):.2f}" {edge}/>'
 
 
-_MISSED = f'stroke="{highlight_colour("missed")}" stroke-dasharray="5 3"'
+_MISSED = f'stroke="{HIGHLIGHT_COLOURS["missed"]}" stroke-dasharray="5 3"'
 
 
 def underline(kind: Highlight, x: float, y: float, width: float) -> str:

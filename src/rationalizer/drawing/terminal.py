@@ -9,22 +9,23 @@ from itertools import groupby
 from rationalizer.drawing.captions import (
     SHADING_NOTE,
     describe_prediction,
-    has_shades,
     legend_entries,
     percent,
     probabilities,
 )
-from rationalizer.drawing.colours import TERMINAL_COLOURS
-from rationalizer.drawing.explanation import AnyExplanation, Label, PairExplanation
+from rationalizer.drawing.colours import TERMINAL_COLOURS, highlight_colour
+from rationalizer.drawing.explanation import AnyExplanation, PairExplanation
 from rationalizer.drawing.highlight_kinds import (
     SELECTED,
     Highlight,
+    Look,
     TextRun,
     alignment_links,
     pair_text_runs,
     pair_words,
     text_runs,
 )
+from rationalizer.drawing.selected_words import Label
 from rationalizer.drawing.text_width import graphemes, sanitize, terminal_width
 
 RESET = "\x1b[0m"
@@ -65,6 +66,7 @@ def to_terminal(
     if width is not None and width < 1:
         raise ValueError(f"width must be at least 1, got {width}")
     lines = [_head(explanation, truth)]
+    lines += [part for warning in explanation.warnings for part in ([], [(f"Note: {sanitize(warning)}", "")])]
     if isinstance(explanation, PairExplanation):
         for name, side in zip(("premise", "hypothesis"), pair_text_runs(explanation), strict=True):
             lines += [[], [(f"{name}: ", DIM), *_text(side, colour)]]
@@ -81,35 +83,37 @@ def _head(explanation: AnyExplanation, truth: Label | None) -> _Styled:
     prediction, bars = describe_prediction(explanation, truth), probabilities(explanation)
     head = [(sanitize(prediction.label), BOLD)]
     if bars:
-        filled = round(BAR * bars[0][1])
-        head += [(f"  {'█' * filled}{'░' * (BAR - filled)} {percent(bars[0][1])}", "")]
-        head += [("  " + "  ".join(f"{sanitize(name)} {percent(p)}" for name, p in bars[1:]), DIM)]
+        filled = round(BAR * bars[0].p)
+        head += [(f"  {'█' * filled}{'░' * (BAR - filled)} {percent(bars[0].p)}", "")]
+        head += [("  " + "  ".join(f"{sanitize(bar.name)} {percent(bar.p)}" for bar in bars[1:]), DIM)]
     if prediction.remark:
         head.append((f"  {sanitize(prediction.remark)}", BOLD if prediction.correct is False else ""))
     return head
 
 
 def _text(runs: Sequence[TextRun], colour: bool) -> _Styled:
-    if colour:
-        return [(sanitize(run.text), _style(run.kind, run.shade) + (UNKNOWN if run.unknown else "")) for run in runs]
     styled: _Styled = []
     for k, run in enumerate(runs):
+        text = run.look.sign.replace("0", "") + sanitize(run.text)
+        if colour:
+            styled.append((text, _style(run.look) + (UNKNOWN if run.unknown else "")))
+            continue
         before = runs[k - 1].kind if k else ""
         after = runs[k + 1].kind if k + 1 < len(runs) else ""
         opening, closing = BRACKETS.get(run.kind, ("", ""))
         # Neighbours that differ only in weight share one pair of brackets.
-        word = sanitize(run.text).join(BRACKETS["unknown"] if run.unknown else ("", ""))
+        word = text.join(BRACKETS["unknown"] if run.unknown else ("", ""))
         text = (opening if before != run.kind else "") + word
         styled.append((text + (closing if after != run.kind else ""), ""))
     return styled
 
 
-def _style(kind: Highlight, shade: float) -> str:
-    if kind in SELECTED:
-        ramp = TERMINAL_COLOURS[kind]
-        underline = "4;" if kind == "both" else ""
-        return f"\x1b[{underline}38;5;16;48;5;{ramp[min(int(shade * len(ramp)), len(ramp) - 1)]}m"
-    return {"missed": "\x1b[4m", "unknown": UNKNOWN}.get(kind, "")
+def _style(look: Look) -> str:
+    if look.kind in SELECTED:
+        ramp = TERMINAL_COLOURS[highlight_colour(look)]
+        underline = "4;" if look.kind == "both" else ""
+        return f"\x1b[{underline}38;5;16;48;5;{ramp[min(int(look.shade * len(ramp)), len(ramp) - 1)]}m"
+    return {"missed": "\x1b[4m", "unknown": UNKNOWN}.get(look.kind, "")
 
 
 def _table(explanation: PairExplanation) -> list[_Styled]:
@@ -121,19 +125,23 @@ def _table(explanation: PairExplanation) -> list[_Styled]:
     lines: list[_Styled] = []
     for link in links:
         word = premise[link.row]
-        line = " ┄┄      ┄┄ " if link.kind == "missed" else f" ── {link.weight:.2f} ── "
+        line = " ┄┄      ┄┄ " if link.kind == "missed" else f" ── {link.share:.2f} ── "
         indent = " " * (first - terminal_width(word))
-        lines.append([(indent + word, ""), (line, DIM), (hypothesis[link.column], ""), (remarks[link.kind], DIM)])
+        weight = f"  {link.look.hint}" if link.look.sign else ""
+        end = (weight + remarks[link.kind], DIM)
+        lines.append([(indent + word, ""), (line, DIM), (hypothesis[link.column], ""), end])
     return lines
 
 
 def _legend(explanation: AnyExplanation, colour: bool) -> list[_Styled]:
     lines: list[_Styled] = []
-    for kind, words in legend_entries(explanation):
-        opening, closing = ("", "") if colour else BRACKETS.get(kind, ("", ""))
-        sample = [(f"{opening}abc{closing}", _style(kind, 1.0)), (" ", "")] if kind else []
-        lines.append([*sample, (words, DIM)])
-    return [*lines, [(SHADING_NOTE, DIM)]] if colour and has_shades(explanation) else lines
+    for entry in legend_entries(explanation):
+        look = entry.look
+        opening, closing = ("", "") if colour else BRACKETS.get(look.kind, ("", ""))
+        sign = look.sign.replace("0", "")
+        sample = [(f"{opening}{sign}abc{closing}", _style(look)), (" ", "")] if look.kind else []
+        lines.append([*sample, (entry.text, DIM)])
+    return [line for line in lines if colour or line[-1][0] != SHADING_NOTE]
 
 
 def _paint(line: _Styled, colour: bool) -> Iterable[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol, Self, overload
@@ -25,10 +26,16 @@ from rationalizer.export.model_facts import (
 from rationalizer.export.selection_rules import select_links, select_words
 from rationalizer.export.word_inputs import Feeds, Inputs, WordReader
 from rationalizer.hub import STARTERS, locate
-from rationalizer.prediction_warnings import WarningSummary, prediction_warnings
+from rationalizer.prediction_warnings import (
+    WarningSummary,
+    changed_label_warning,
+    prediction_warnings,
+    smallest_budget,
+)
 from rationalizer.text import AnyExample, Budget, Example, PairExample
 from rationalizer.text.errors import InputError
 from rationalizer.text.language import Languages
+from rationalizer.word_support import MAX_TOKENS, is_affordable, leave_one_out, selected_places
 
 MANIFEST = "manifest.json"
 ConstraintsArgument = Iterable[Constraint | str] | None  # None: the model's own constraints
@@ -80,7 +87,7 @@ class ExportedModel:
         self.pairs = bool(manifest["pairs"])
         self._languages = Languages.from_json(manifest["languages"])
         budget, constraints = Budget.parse(manifest["budget"]), parse_constraints(manifest["constraints"])
-        self._settings = Settings(self.pairs, budget, constraints)
+        self._settings = self._own_settings = Settings(self.pairs, budget, constraints)
 
     @classmethod
     def load(cls, model: str | Path, *, threads: int | None = None) -> Self:
@@ -115,6 +122,11 @@ class ExportedModel:
         if self.manifest["task"] == "regression":
             return None
         return tuple(as_label(name, self.manifest["label_type"]) for name in self.manifest["classes"])
+
+    @property
+    def result_form(self) -> dict[str, Any]:
+        """The arguments of `drawing.result_columns` that depend on the model."""
+        return {"pairs": self.pairs, "classes": self.classes}
 
     @property
     def budget(self) -> Budget:
@@ -173,21 +185,34 @@ class ExportedModel:
         return np.array(rows, np.float32).reshape(-1, len(self.classes))
 
     @overload
-    def explain(self, texts: str, *, constraints: ConstraintsArgument = ...) -> Explanation: ...
+    def explain(
+        self, texts: str, *, constraints: ConstraintsArgument = ..., reasons: bool | None = ...
+    ) -> Explanation: ...
     @overload
-    def explain(self, texts: str, hypothesis: str, *, constraints: ConstraintsArgument = ...) -> PairExplanation: ...
+    def explain(
+        self, texts: str, hypothesis: str, *, constraints: ConstraintsArgument = ..., reasons: bool | None = ...
+    ) -> PairExplanation: ...
     @overload
-    def explain(self, texts: Iterable[Any], *, constraints: ConstraintsArgument = ...) -> Explanations: ...
-    def explain(self, texts: Any, hypothesis: str | None = None, *, constraints: ConstraintsArgument = None) -> Any:
+    def explain(
+        self, texts: Iterable[Any], *, constraints: ConstraintsArgument = ..., reasons: bool | None = ...
+    ) -> Explanations: ...
+    def explain(
+        self,
+        texts: Any,
+        hypothesis: str | None = None,
+        *,
+        constraints: ConstraintsArgument = None,
+        reasons: bool | None = None,
+    ) -> Any:
         """Predict labels and return them with the rationales: for one text, for a premise and its hypothesis, or for a
-        list of texts or pairs."""
+        list of texts or pairs. `reasons` as in `Rationalizer.explain`."""
         single = isinstance(texts, str)
         if single and self.pairs != (hypothesis is not None):
             call = "explain(premise, hypothesis)" if self.pairs else "explain(text)"
             raise ValueError(f"this model reads {'pairs of' if self.pairs else 'single'} texts; call {call}")
         if single:
             texts = [(texts, hypothesis) if self.pairs else texts]
-        explanations = self.explain_examples(self.examples(texts), constraints=constraints)
+        explanations = self.explain_examples(self.examples(texts), constraints=constraints, reasons=reasons)
         WarningSummary(explanations).emit(stacklevel=2)
         return explanations[0] if single else explanations
 
@@ -197,14 +222,20 @@ class ExportedModel:
         *,
         budget: Budget | float | str | None = None,
         constraints: ConstraintsArgument = None,
+        reasons: bool | None = False,
     ) -> Explanations:
         """Explain examples that are already split into words, without a Python warning."""
         settings = self.with_settings(budget, constraints)
         items = (BatchItem(example, k, len(examples)) for k, example in enumerate(examples))
-        return Explanations(self._explain(item, settings) for item in items)
+        return Explanations(self._explain(item, settings, reasons) for item in items)
 
     def explain_rows(
-        self, rows: Sequence[InputRow], *, bad: BadRows | None = None, batch_size: int = 1
+        self,
+        rows: Sequence[InputRow],
+        *,
+        bad: BadRows | None = None,
+        batch_size: int = 1,
+        reasons: bool | None = False,
     ) -> list[AnyExplanation | None]:
         """Explain rows of a file (see `data.iter_rows`) as `Rationalizer.explain_rows` does."""
         explained: list[AnyExplanation | None] = []
@@ -212,7 +243,7 @@ class ExportedModel:
             explained.append(None)
             if row.example is not None:
                 try:
-                    (explained[-1],) = self.explain_examples([replace(row.example, label=None)])
+                    (explained[-1],) = self.explain_examples([replace(row.example, label=None)], reasons=reasons)
                 except ConstraintConflict as error:
                     if row.path is None or row.number is None or bad is None or not bad.skip:
                         raise conflict_in_row(error, row) from None
@@ -225,20 +256,57 @@ class ExportedModel:
             return None
         return float(example.label) if self.classes is None else self.classes[int(example.label)]
 
-    def _explain(self, item: BatchItem, settings: Settings) -> AnyExplanation:
-        output, z = self.outputs(item, settings)
+    def _explain(self, item: BatchItem, settings: Settings, reasons: bool | None) -> AnyExplanation:
+        predict, z = self._select(item, settings)
+        output, weights, smallest = predict(z), None, None
+        if reasons is not False:
+            smallest = partial(self._smallest_budget, settings=settings)
+            tokens = item.example.texts[0].tokens
+            places = selected_places(z, None if self.pairs else self.encoder.counted(tokens))
+            has_one_class = self.classes is not None and len(self.classes) == 1
+            if is_affordable(places, item.example.shape, None if reasons else MAX_TOKENS) and not has_one_class:
+                weights = leave_one_out(z, places, predict if self.classes else lambda other: predict(other)[0])
+        facts: dict[str, Any] = {"config": settings, "encoder": self.encoder, "languages": self._languages}
+        warnings = prediction_warnings(item.example, z, smallest=smallest, **facts)
+        if reasons is not False and self.classes is not None and settings != self._own_settings:
+            warnings += self._changed_label(item, output, settings)
         return make_explanation(
             item.example,
             output if self.classes is not None else output[0],
             z,
+            weights=weights,
             classes=self.classes,
             encoder=self.encoder,
             faithful=self.manifest["faithful"],
-            warnings=prediction_warnings(item.example, z, settings, self.encoder, self._languages),
+            warnings=warnings,
         )
+
+    def _smallest_budget(self, example: AnyExample, settings: Settings) -> tuple[Budget, int] | None:
+        if not self.manifest["method"]["follows_budget"]:
+            return None
+        item, selectable = BatchItem(example, 0, 1), [int(self.encoder.counted(t.tokens).sum()) for t in example.texts]
+        return smallest_budget(
+            settings.budget, min(selectable), lambda budget: self._select(item, replace(settings, budget=budget))[1]
+        )
+
+    def _changed_label(self, item: BatchItem, output: NDArray[np.float32], settings: Settings) -> tuple[str, ...]:
+        assert self.classes is not None
+        try:
+            other, _ = self.outputs(item, self._own_settings)
+        except ConstraintConflict:  # the model's own constraints cannot be satisfied on this text
+            return ()
+        label, own = (self.classes[int(found.argmax())] for found in (output, other))
+        return changed_label_warning(label, settings, own, self._own_settings)
 
     def outputs(self, item: BatchItem, settings: Settings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The output and the weights of the words, or of the pairs of words."""
+        predict, z = self._select(item, settings)
+        return predict(z), z
+
+    def _select(
+        self, item: BatchItem, settings: Settings
+    ) -> tuple[Callable[[NDArray[np.float32]], NDArray[np.float32]], NDArray[np.float32]]:
+        """The function from a selection to its output, and the selection."""
         example, method, budget = item.example, self.manifest["method"], settings.budget
         if isinstance(example, PairExample):
             sides = zip(("premise", "hypothesis"), example.texts, strict=True)
@@ -246,8 +314,8 @@ class ExportedModel:
             counted = (self.encoder.counted(example.premise.tokens), self.encoder.counted(example.hypothesis.tokens))
             z = select_links(self._networks.scores(feeds), counted, method, budget, settings.constraints, item)
             if self.manifest["faithful"] and self.manifest["premise_context"] == "aligned":
-                return self._networks.output(self._close_premise(feeds, example.premise, z)), z
-            return self._networks.output({**feeds, "weights": z}), z
+                return lambda links: self._networks.output(self._close_premise(feeds, example.premise, links)), z
+            return lambda links: self._networks.output({**feeds, "weights": links}), z
         assert isinstance(example, Example)
         if budget.kind == "average":
             table = self.manifest["calibration"]
@@ -256,7 +324,7 @@ class ExportedModel:
         scores = self._networks.scores(self._inputs.whole(example))
         masks = self.encoder.masks(example.tokens)
         z = select_words(scores, *masks, method, budget, settings.constraints, item, self.encoder.sentences)
-        return self._networks.output(self._inputs.selection(example, z)), z
+        return lambda words: self._networks.output(self._inputs.selection(example, words)), z
 
     def _close_premise(self, feeds: Feeds, premise: Example, z: NDArray[np.float32]) -> Feeds:
         """The inputs of the output from the aligned premise words alone, encoded as a text of their own."""

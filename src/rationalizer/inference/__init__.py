@@ -7,6 +7,7 @@ from rationalizer.inference.corrections import open_corrections
 from rationalizer.inference.evaluate import compare_with_annotators, evaluate, standalone_agreement
 from rationalizer.inference.predict import Predictions, predict, predict_from
 from rationalizer.inference.usefulness import annotation_usefulness
+from rationalizer.inference.word_weights import word_weights
 
 __all__ = [
     "ATTRIBUTIONS",
@@ -22,4 +23,5 @@ __all__ = [
     "predict",
     "predict_from",
     "standalone_agreement",
+    "word_weights",
 ]

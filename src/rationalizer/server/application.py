@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 PAGES = {"/": "index.html", "/docs": "docs.html"}
 ASSETS = ("style.css", "api.js", "examples.js", "dataset.js", "page.js", "docs.js")
 Drawing = Literal["html", "svg"]
-# The model's name, what replaces its own settings, whether decisions are recorded, and, if the model searches patterns,
-# the time left to the request.
-Key = tuple[str, Budget | None, Constraints | None, bool, SearchTime | None]
+# The model's name, what replaces its own settings, whether decisions are recorded, whether words have weights, and, if
+# the model searches patterns, the time left to the request.
+Key = tuple[str, Budget | None, Constraints | None, bool, bool, SearchTime | None]
 WARM_UP_TEXT, WARM_UP_PAIR = "A first text.", ("A first text.", "A second one.")
 ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorResponse, "description": "Not JSON, or fields that contradict each other."},
@@ -84,9 +84,9 @@ def create_app(
     by_name = {model.name: model for model in models}
 
     def explain_batch(key: Key, texts: Sequence[Text]) -> list[AnyExplanation | DataError]:
-        name, budget, constraints, record, search_time = key
+        name, budget, constraints, record, reasons, search_time = key
         with search_time.use() if search_time is not None else nullcontext():
-            return by_name[name].explain(budget, constraints, texts, record=record)
+            return by_name[name].explain(budget, constraints, texts, record=record, reasons=reasons)
 
     def record_batch(texts: int) -> None:
         metrics.batches.observe(texts)
@@ -108,7 +108,7 @@ def create_app(
         async with batcher:
             for model in models:  # compiles kernels before the first request
                 first = WARM_UP_PAIR if model.pairs else WARM_UP_TEXT
-                await batcher.submit((model.name, None, None, False, None), [first])
+                await batcher.submit((model.name, None, None, False, False, None), [first])
             yield
 
     app = FastAPI(
@@ -124,7 +124,7 @@ def create_app(
     app.add_exception_handler(HTTPException, handle_http_exception)
 
     async def submit(task: ExplainTask, request: Request) -> list[AnyExplanation | DataError]:
-        key = (task.model.name, task.budget, task.constraints, task.record, task.search_time())
+        key = (task.model.name, task.budget, task.constraints, task.record, task.reasons, task.search_time())
         try:
             return await batcher.submit(key, task.texts, request.client and request.client.host)
         except QueueFullError as error:

@@ -57,6 +57,11 @@ class ExplainRequest(BaseModel):
     )
     model: str | None = Field(None, description="A name from GET /models; by default the first for this kind of text.")
     html: bool = Field(False, description="Whether to add an HTML fragment to each explanation.")
+    reasons: bool | None = Field(
+        None,
+        description="Whether to compute what each selected word speaks for, and how much (`words`); by default for "
+        "one text, but not for several.",
+    )
     record: bool = Field(
         False, description="Whether to add a decision record, which `rationalizer verify` checks, to each explanation."
     )
@@ -93,6 +98,7 @@ class ExplainTask:
     field: str  # of the request, that holds the texts
     texts: Sequence[Text]
     record: bool = False  # whether explanations have a decision record
+    reasons: bool = False  # whether selected words have weights
 
     def search_time(self) -> SearchTime | None:
         """Return the time limit of the request's searches; None if it has no patterns."""
@@ -123,7 +129,8 @@ def validate(request: ExplainRequest, models: Mapping[str, ServedModel], quotas:
             raise RequestError(422, "budget", str(error), "use a fixed share") from None
     if request.record:
         _check_recordable(model, constraints)
-    return ExplainTask(model, budget, constraints, field, texts, request.record)
+    reasons = field in ("text", "premise") if request.reasons is None else request.reasons
+    return ExplainTask(model, budget, constraints, field, texts, request.record, reasons)
 
 
 def _indexed(field: str, index: int) -> str:

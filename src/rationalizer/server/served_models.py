@@ -128,11 +128,18 @@ class ServedModel:
         return Recorder(self.model.trained)
 
     def explain(
-        self, budget: Budget | None, constraints: Constraints | None, texts: Sequence[Text], *, record: bool = False
+        self,
+        budget: Budget | None,
+        constraints: Constraints | None,
+        texts: Sequence[Text],
+        *,
+        record: bool = False,
+        reasons: bool = False,
     ) -> list[AnyExplanation | DataError]:
         """Explain the texts; `budget` and `constraints`, unless None, replace the model's own for this call.
 
-        With `record`, explanations have a decision record. The result of a text that cannot be explained is a
+        With `record`, explanations have a decision record; with `reasons`, the selected words of texts that are not too
+        long have weights. The result of a text that cannot be explained is a
         `DataError`.
         """
         results: list[AnyExplanation | DataError | None] = [None] * len(texts)
@@ -149,6 +156,7 @@ class ServedModel:
                 members = [indices[k] for k in group]
                 settings: dict[str, Any] = {"budget": budget, "constraints": constraints}
                 settings |= {"recorder": self._recorder} if record else {}
+                settings["reasons"] = None if reasons else False
                 explanations = self.model.explain_examples([examples[index] for index in members], **settings)
                 for index, explanation in zip(members, explanations, strict=True):
                     results[index] = explanation

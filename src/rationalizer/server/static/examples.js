@@ -14,13 +14,29 @@ function setUpExamples(examples) {
       const others = offered.filter((other) => other !== values).map((other) => other[k]);
       button.append(make("span", distinctPart(value, others), { dir: "auto" }));
     });
+    button.dataset.values = JSON.stringify(values);
     button.addEventListener("click", () => {
-      fields().forEach((field, k) => (field.value = values[k]));
+      setTexts(values);
       explain();
+      byId("answer").scrollIntoView({ block: "nearest" }); // on a small screen it may be out of sight
     });
     group.append(button);
   }
   group.hidden = !examples.length;
+  if (offered.length && fields().every((field) => !field.value)) setTexts(offered[0]);
+  markExample();
+}
+
+function setTexts(values) {
+  fields().forEach((field, k) => (field.value = values[k]));
+}
+
+/* The example that the fields hold is marked as chosen, until its text is changed. */
+function markExample() {
+  const held = JSON.stringify(fields().map(({ value }) => value));
+  for (const button of byId("examples").querySelectorAll("button")) {
+    button.setAttribute("aria-pressed", button.dataset.values === held);
+  }
 }
 
 /* Return the text from where it differs from others that begin the same way. */

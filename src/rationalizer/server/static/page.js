@@ -11,6 +11,7 @@ const state = {
   shown: [], // names of the selected models
   budget: null, // in the API's form; null: each model's own
   constraints: null, // likewise, as {constraint, words}
+  typed: null, // a constraint that was typed and not yet accepted, and the constraints before it
   timer: 0,
   asking: null, // AbortController of the running requests
 };
@@ -65,6 +66,7 @@ async function explain() {
   state.asking?.abort();
   const ready = fields().every((field) => field.value.trim());
   measure();
+  markExample();
   if (!ready || fields().some((field) => length(field) > state.limits.characters)) {
     clear();
     return;
@@ -83,10 +85,12 @@ async function explain() {
     byId("results").replaceChildren(...answers.map(({ body, answer }) => card(body, answer)));
     byId("waiting").hidden = true;
     byId("status").textContent = answers.map(({ answer }) => spoken(answer)).join(" ");
+    state.typed = null;
     showProblem("");
   } catch (error) {
     if (error.name === "AbortError") return;
-    clear(describeError(error));
+    if (state.typed !== null && error.field === "constraints") rejectTyped(error);
+    else clear(describeError(error), error.field);
     if (isTransient(error)) explainSoon(RETRY);
   } finally {
     if (state.asking === asking) byId("results").classList.remove("stale");
@@ -97,17 +101,27 @@ async function explain() {
 const describeError = (error) => (error instanceof TypeError ? "The server does not answer; trying again." : error.message);
 const isTransient = (error) => error instanceof TypeError || error.status === 503;
 
-function clear(problem = "") {
+function clear(problem = "", field = "") {
   byId("results").replaceChildren();
-  byId("waiting").hidden = false;
   byId("status").textContent = "";
-  showProblem(problem);
+  showProblem(problem, field);
+  byId("waiting").hidden = !byId("problem").hidden;
+  byId("waiting").textContent = problem ? "No explanation: see the message beside the form." : "The explanation appears here.";
 }
 
-function showProblem(message) {
-  if (byId("problem").textContent !== message) byId("problem").textContent = message; // screen readers repeat changed text only
-  byId("problem").hidden = !message;
-  if (message) byId("waiting").hidden = true;
+/* Show a message beside the control that caused it, given by the request's field; by default above the results. */
+function showProblem(message, field = "") {
+  const controls = { budget: "budget", constraints: "constraints", text: "text", premise: "text", hypothesis: "text" };
+  const place = controls[field] ? `${controls[field]}-problem` : "problem";
+  for (const element of document.querySelectorAll(".problem")) {
+    const shown = element.id === place ? message : "";
+    if (element.textContent !== shown) element.textContent = shown; // screen readers repeat changed text only
+    element.hidden = !shown;
+  }
+  if (message && place !== "problem") {
+    if (byId(place).closest("details")) byId("settings").open = true;
+    byId(place).scrollIntoView({ block: "nearest" });
+  }
 }
 
 /* ---- results ---- */
@@ -244,6 +258,8 @@ function setUpBudget() {
   byId("enough").parentElement.hidden = !["share", "enough"].includes(unit);
   if (state.budget === null) byId("enough").checked = unit === "enough";
   slider.max = unit === "count" ? Math.max(20, 3 * budget) : 100;
+  byId("least").textContent = unit === "count" ? slider.min : `${slider.min}%`;
+  byId("most").textContent = unit === "count" ? slider.max : `${slider.max}%`;
   if (state.budget === null) slider.value = unit === "count" ? budget : Math.round(100 * budget);
   describeBudget(unit, budget);
 }
@@ -256,6 +272,16 @@ function describeBudget(unit, own) {
   byId("amount").textContent = words;
   slider.setAttribute("aria-valuetext", words);
   byId("reset").hidden = state.budget === null;
+  summarizeSettings();
+}
+
+/* What the folded settings are. */
+function summarizeSettings() {
+  const able = state.shown.map(model).filter(({ offered }) => offered.length);
+  const active = able.length ? state.constraints ?? able[0].constraints : [];
+  const parts = [byId("budgets").hidden ? "" : byId("amount").textContent, ...active.map(({ words }) => words)];
+  byId("chosen").textContent = parts.filter(Boolean).join(", ");
+  byId("settings").hidden = byId("budgets").hidden && byId("constraints").hidden;
 }
 
 function changeBudget() {
@@ -291,11 +317,13 @@ function setUpConstraints() {
     }),
   );
   byId("own").hidden = state.constraints === null;
+  summarizeSettings();
   byId("other").placeholder = showsPairs() ? "such as never-align=words:a/b" : "such as must=words:not";
 }
 
 function setConstraints(constraints) {
   state.constraints = constraints;
+  state.typed = null;
   setUpConstraints();
   explainSoon(0);
 }
@@ -305,7 +333,19 @@ function addConstraint() {
   if (!constraint) return;
   const able = state.shown.map(model).find(({ offered }) => offered.length);
   byId("other").value = "";
-  setConstraints([...(state.constraints ?? able.constraints), { constraint, words: constraint }]);
+  const before = state.constraints;
+  setConstraints([...(before ?? able.constraints), { constraint, words: constraint }]);
+  state.typed = { constraint, before };
+}
+
+/* A constraint that cannot be read, or satisfied, is not added: it stays in its field, and the explanation stays. */
+function rejectTyped(error) {
+  const { constraint, before } = state.typed;
+  state.typed = null;
+  state.constraints = before;
+  setUpConstraints();
+  byId("other").value = constraint;
+  showProblem(describeError(error), "constraints");
 }
 
 async function start() {
@@ -338,7 +378,12 @@ async function start() {
     byId("other").focus();
   });
   byId("question").addEventListener("submit", (event) => event.preventDefault());
-  fields()[0].focus();
+  const wide = matchMedia("(min-width: 60rem)");
+  const unfold = () => (byId("settings").open = wide.matches);
+  wide.addEventListener("change", unfold);
+  unfold();
+  fields()[0].focus({ preventScroll: true });
+  fields()[0].select(); // typing replaces the example
 }
 
 function startWithRetry() {
