@@ -1,11 +1,9 @@
 """Draw one review under five constraint sets, and without any, as SVG next to this script.
 
-python scripts/small_data.py DATA/hotels_location runs/hotels
-python docs/figures/constraints.py runs/hotels/seed-0
+python docs/figures/constraints.py
 """
 
 import re
-import sys
 from html import escape
 from pathlib import Path
 
@@ -28,8 +26,8 @@ SETS = (
 WIDTH, COLUMNS, CAPTION = 320, 3, 44
 
 
-def main(folder: str) -> None:
-    model = Rationalizer.load(folder)
+def main() -> None:
+    model = Rationalizer.load("sentiment")
     model.budget = "25%"
     drawn = [model.explain(REVIEW, constraints=constraints).to_svg(width=WIDTH) for _, constraints in SETS]
     height = CAPTION + max(float(re.search(r'height="([\d.]+)"', picture)[1]) for picture in drawn)
@@ -52,4 +50,4 @@ def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

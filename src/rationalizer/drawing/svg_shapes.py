@@ -74,7 +74,7 @@ def fitted_tspan(x: float, text: str, size: float, *, rtl: bool = False) -> str:
     """A part of a text element that takes exactly its estimated width in any font; `x` is its left edge."""
     wide = text_width(text, size)
     start = x + wide if rtl else x
-    length = f' textLength="{wide:.1f}" lengthAdjust="spacingAndGlyphs"' if wide else ""
+    length = f' textLength="{wide:.1f}"' if wide else ""
     return f'<tspan x="{start:.1f}"{length}>{escape(text)}</tspan>'
 
 
