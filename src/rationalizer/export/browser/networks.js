@@ -49,7 +49,17 @@ class Matrix {
 }
 
 const sigmoid = (x) => 1 / (1 + Math.exp(-x));
-const concat = (...parts) => Float32Array.from(parts.flatMap((part) => [...part]));
+
+function concat(...parts) {
+  const joined = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    joined.set(part, at);
+    at += part.length;
+  }
+  return joined;
+}
+
 const compare = (own, aligned) => concat(own, aligned, own.map((x, k) => x - aligned[k]), own.map((x, k) => x * aligned[k]));
 
 function dot(a, b) {
