@@ -9,10 +9,11 @@ const USER_ERRORS = [BudgetError, Conflict, PatternError, TextError];
 const models = new Map(); // name -> promise of a model
 const answered = new Map(); // address -> promise of a file, as models share files
 
-/* Fetch a file; its hash is checked by the browser. */
+/* Fetch a file; its hash is checked by the browser. A copy in the browser's cache may be the damaged one. */
 async function fetchFile({ url, integrity, bytes }, onBytes) {
   const problem = `The file ${url} cannot be loaded`;
-  const response = await fetch(url, { integrity }).catch(() => {
+  const answer = fetch(url, { integrity }).catch(() => fetch(url, { integrity, cache: "reload" }));
+  const response = await answer.catch(() => {
     throw new Error(`${problem}: it is missing or damaged, or the server does not answer. Export the page again, or start its server.`);
   });
   if (!response.ok) throw new Error(`${problem} (${response.status}). Export the page again.`);
