@@ -55,6 +55,7 @@ SET_UP = {
     'pip install ".[excel]"',
     'pip install ".[hub]"',
     'pip install ".[onnx]"',
+    'pip install ".[png]"',
     'pip install ".[glove]"',
     'pip install ".[segment]"',
     'pip install ".[transformers]"',
