@@ -128,7 +128,7 @@ def test_unknown_names(tmp_path, monkeypatch):
 
 def test_command_line():
     shown = run("explain", "sentiment", "The room was spotless but the staff was rude.").stdout
-    assert "[spotless]" in shown or "[rude]" in shown
+    assert "[+spotless]" in shown or "[-rude]" in shown
     listed = run("models").stdout
     for name in STARTERS:
         assert name in listed
