@@ -40,6 +40,7 @@ ORDER = [
     "prediction_gaps",
     "prediction_warnings",
     "explaining",
+    "label_explanations",
     "sklearn_api",
     "not_fitted",
     "saving",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rationalizer.constraints import ConstraintConflict
 from rationalizer.data import InputRow
 from rationalizer.data.bad_rows import SKIP_REMEDY
-from rationalizer.drawing import AnyExplanation, Explanation, Label, PairExplanation
+from rationalizer.drawing import AnyExplanation, Explanation, Label, LabelExplanation, PairExplanation
 from rationalizer.drawing.result_columns import MAX_CLASSES
 from rationalizer.drawing.selected_words import (
     SMALLEST,
@@ -43,26 +43,35 @@ def make_explanation(
     faithful: bool = True,
     warnings: tuple[str, ...] = (),
     record: Any = None,
+    labels: tuple[LabelExplanation, ...] = (),
+    label: Any = None,
 ) -> AnyExplanation:
     """Return the explanation of a prediction.
 
     Args:
         example: the text or the pair.
         output: probabilities, or the value.
-        mask: the factors of the tokens, or of the pairs of tokens; 0 if not selected.
+        mask: the factors of the tokens, with several rationales in a row for each; or of the pairs of tokens; 0 if not
+            selected.
         weights: of the selected words (or pairs) for each class, if they are known.
         classes: as the user wrote them; None for a regression.
         encoder: knows which words are known, and which count towards the budget.
         faithful: for pairs, whether the premise is read only through the alignment.
         warnings: why the prediction may be a guess.
         record: the decision record.
+        labels: the explanations of several labels, targets or classes.
+        label: what is predicted, if it is not one class or value.
     """
 
     def unknown(tokens: Sequence[str]) -> tuple[bool, ...]:
         return tuple((encoder.kinds(tokens) == UNKNOWN).tolist())
 
+    separate = mask.ndim == 2 and not isinstance(example, PairExample)
+    mask = mask.max(0) if separate else mask  # what is drawn is the union of several rationales
+    if label is None:
+        label = float(output) if classes is None else classes[int(output.argmax())]
     common: dict[str, Any] = {
-        "label": float(output) if classes is None else classes[int(output.argmax())],
+        "label": label,
         "probabilities": dict(zip(classes, output.tolist(), strict=True)) if classes else None,
         "words": tuple(_words(example, output, mask, weights, classes, encoder)),
         "warnings": warnings,
@@ -91,10 +100,12 @@ def make_explanation(
         offsets=example.offsets,
         mask=tuple(mask.tolist()),
         selected=tuple(selected.tolist()),
-        spans=_character_spans(selected, example.offsets),
+        spans=character_spans(selected, example.offsets),
         annotation=example.annotation,
         unknown=unknown(example.tokens),
         counted=tuple(encoder.counted(example.tokens).tolist()),
+        labels=labels,
+        separate=separate,
         **common,
     )
 
@@ -136,7 +147,7 @@ def _facts(
     }
 
 
-def _character_spans(selected: NDArray[np.bool_], offsets: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+def character_spans(selected: NDArray[np.bool_], offsets: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """Character spans of the runs of selected tokens."""
     edges = np.flatnonzero(np.diff(selected, prepend=False, append=False)).tolist()
     return tuple((offsets[first][0], offsets[end - 1][1]) for first, end in zip(edges[::2], edges[1::2], strict=True))

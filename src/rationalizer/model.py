@@ -14,16 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rationalizer.constraints import Constraint, ConstraintConflict, parse_constraints
-from rationalizer.data import BadRows, Corpus, InputRow, are_pairs, make_corpus, make_examples
+from rationalizer.data import BadRows, Corpus, InputRow, Labels, are_pairs, make_corpus, make_examples
 from rationalizer.data.corpus import Task
 from rationalizer.data.data_frames import is_table, names_of, texts_of
-from rationalizer.drawing import AnyExplanation, Explanation, Explanations, Label, PairExplanation
+from rationalizer.drawing import (
+    AnyExplanation,
+    Explanation,
+    Explanations,
+    Label,
+    PairExplanation,
+)
 from rationalizer.drawing.result_columns import result_columns, result_values
 from rationalizer.explaining import as_label, conflict_in_row, make_explanation
 from rationalizer.inference.predict import BATCH, Predictions, predict, with_settings
+from rationalizer.inference.several_targets import predicted_values, split_outputs
 from rationalizer.inference.word_weights import word_weights
+from rationalizer.label_explanations import explain_labels, several_label
 from rationalizer.models.batch_constraints import find_conflicts
-from rationalizer.models.config import Config, with_constraints
+from rationalizer.models.config import Config, resolve_rationales, with_constraints
 from rationalizer.models.trained_model import LabelType, TrainedModel
 from rationalizer.not_fitted import not_fitted
 from rationalizer.prediction_gaps import predict_usable
@@ -89,6 +97,7 @@ class Rationalizer(SavingMixin):
         dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
         task: Task | None = None,
         sample_weight: Iterable[float] | None = None,
+        classes: Sequence[Any] | None = None,
         pairs: bool | None = None,
         warm_start: bool = False,
         run_dir: str | Path | None = None,
@@ -104,15 +113,20 @@ class Rationalizer(SavingMixin):
                 columns. A table has its texts in the column `text` or in its only column. Or a corpus with labels and
                 splits, such as `data.load("large.parquet")`, which may be larger than memory.
             labels: strings and integers are classes, and so are floats if all are whole numbers and at most 20 are
-                distinct (0.0 and 1.0); other floats are regression targets. `task` decides otherwise.
+                distinct (0.0 and 1.0); other floats are regression targets. `task` decides otherwise. Several labels of
+                a text are a list or set of names, or a row of a 0/1 matrix; a table or a mapping has a column for each
+                label, or for each of several targets (classes or numbers, None where one is not known).
             budget: the budget of this training, instead of that of `Rationalizer(budget=...)`; `get_params` keeps the
                 latter.
-            annotations: human annotations: for each text a token mask or character spans, for each pair the aligned
-                words as (i, j). The model learns from them if `annotation_weight` is above 0.
+            annotations: human annotations: for each text a token mask or character spans, or a mapping from labels to
+                these; for each pair the aligned words as (i, j). The model learns from them if `annotation_weight` is
+                above 0.
             dev: (texts, labels) for early stopping; by default a tenth of the texts is held out.
-            task: "classification" or "regression", if the labels leave it open.
+            task: "classification" or "regression", if the labels leave it open; "multi-label" for strings of several
+                labels such as "food;service".
             sample_weight: a factor of the loss of each text, at least 0, in training and in early stopping. Class
                 weights, which count texts, multiply it. Weights around 1 keep the loss in proportion to penalties.
+            classes: the classes in order, or the names of a 0/1 matrix's columns (`MultiLabelBinarizer.classes_`).
             pairs: whether `texts` holds pairs; by default if all items are tuples of two, or if the method is for
                 pairs. Lists of two strings, as JSON stores pairs, need it.
             warm_start: go on from this trained model, with its weights, words and classes, instead of training anew;
@@ -129,7 +143,7 @@ class Rationalizer(SavingMixin):
         label_type: LabelType = "str"
         if isinstance(texts, Corpus):
             given = {"labels": labels, "annotations": annotations, "dev": dev, "task": task, "pairs": pairs}
-            _check_absent_with_corpus(**given, sample_weight=sample_weight)
+            _check_absent_with_corpus(**given, sample_weight=sample_weight, classes=classes)
             corpus = texts
             config = config_from_params(self._chosen_params(params), pairs=corpus.pairs)
             if config.word_splitting not in (None, corpus.rule):
@@ -148,9 +162,12 @@ class Rationalizer(SavingMixin):
                 expected = config_from_params(params, pairs=self._is_for_pairs(params)).pairs
                 pairs = are_pairs(texts, expected=expected)
             config = config_from_params(self._chosen_params(params), pairs=pairs)
-            corpus = _corpus(config, texts, labels, annotations, dev, task, start, sample_weight)
-            if corpus.classes:
+            corpus = _corpus(config, texts, labels, annotations, dev, task, classes, start, sample_weight)
+            if corpus.task == "classification":
                 label_type = _label_type(list(labels))
+        rationales = resolve_rationales(config, len(corpus.label_names))
+        if config.rationales == "auto" and rationales != "shared":
+            config = config_from_params({**self._chosen_params(params), "rationales": rationales}, pairs=corpus.pairs)
         for note in filter(None, (corpus.blank_tokens_note(), rare_classes_note(corpus))):
             warnings.warn(note, stacklevel=2)
         trainer |= {"device": device, "resume": resume, "progress": progress, "label_type": label_type, "start": start}
@@ -187,6 +204,9 @@ class Rationalizer(SavingMixin):
     ) -> NDArray[Any]:
         """Return the predicted labels, of the type they had in `fit`: an array, or for a table a column with its index.
 
+        For several labels it is a (texts, labels) matrix of 0 and 1, for several targets (texts, targets); for a table
+        a table with a column for each.
+
         `constraints` replace the model's own. With `skip_bad`, texts that cannot be used, such as empty ones, are no
         error: their label is None (NaN for a regression), and a warning lists them. With `abstain`, the label
         is also None if its probability is lower.
@@ -196,6 +216,11 @@ class Rationalizer(SavingMixin):
         if skip_bad:
             return self._skip_bad(partial(self.predict, constraints=constraints, abstain=abstain), texts)
         outputs = self._outputs(texts, constraints)
+        if names := self._labels().names:
+            labels = self._several_labels(outputs)
+            if is_table(texts):
+                return type(texts)(labels, index=texts.index, columns=list(names))  # type: ignore
+            return labels
         labels = outputs if self._classes is None else np.array(self._classes)[outputs.argmax(-1)]
         if abstain is not None:
             labels = labels.astype(object)
@@ -206,16 +231,41 @@ class Rationalizer(SavingMixin):
 
     def predict_proba(
         self, texts: Iterable[Any], *, constraints: ConstraintsArgument = None, skip_bad: bool = False
-    ) -> NDArray[np.float32]:
+    ) -> Any:
         """Return the (texts, classes) probabilities, in the order of `classes_`; `constraints` replace the model's.
 
+        For several labels they are (texts, labels). For several targets it is a list with the probabilities of each.
         With `skip_bad`, texts that cannot be used, such as empty ones, have NaN instead of an error.
         """
+        targets = self.trained.description.targets
         if skip_bad:
+            if targets:
+                raise ValueError("skip_bad is not supported for the probabilities of several targets; leave it out")
             return self._skip_bad(partial(self.predict_proba, constraints=constraints), texts)
-        if self._classes is None:
+        if self._classes is None and not (targets and all(target.classes for target in targets)):
             raise ValueError("a regression has no probabilities; use predict")
-        return self._outputs(texts, constraints)
+        outputs = self._outputs(texts, constraints)
+        return split_outputs(self.trained.description, outputs) if targets else outputs
+
+    def _several_labels(self, outputs: NDArray[np.float32]) -> NDArray[Any]:
+        columns = predicted_values(self.trained, outputs)
+        for k, target in enumerate(self.trained.description.targets):
+            columns[k] = np.array(target.classes)[columns[k]] if target.classes else columns[k]
+        mixed = len({column.dtype.kind for column in columns}) > 1
+        return np.stack([column.astype(object) if mixed else column for column in columns], axis=1)
+
+    @property
+    def thresholds(self) -> dict[str, float]:
+        """Of several labels: the probability from which a text has the label. They are calibrated on dev for the best
+        F1 of each; setting them, some by name or one number for all, changes a trained model at once."""
+        trained = self.trained
+        if trained.task != "multi-label":
+            raise AttributeError("only a model with several labels has thresholds")
+        return dict(zip(trained.classes, trained.thresholds, strict=True))
+
+    @thresholds.setter
+    def thresholds(self, thresholds: Mapping[str, float] | Sequence[float] | float) -> None:
+        self._trained = self.trained.with_thresholds(thresholds)
 
     def _skip_bad(self, predict: Callable[[Any], Any], texts: Any) -> Any:
         if isinstance(texts, str):
@@ -377,6 +427,7 @@ class Rationalizer(SavingMixin):
         elif predictions is None:
             predictions = self._predict("Explaining", examples, **settings, batch_size=batch_size)
         weights: Sequence[NDArray[np.float64] | None] = [None] * len(examples)
+        reasons = reasons if self.trained.is_single else False
         if reasons is not False:
             limit = None if reasons else MAX_TOKENS
             weights = word_weights(self.trained, examples, predictions, batch_size=batch_size, max_tokens=limit)
@@ -390,10 +441,13 @@ class Rationalizer(SavingMixin):
         facts: dict[str, Any] = {"classes": self._classes, "encoder": self.trained.encoder}
         facts["faithful"] = self._config.faithful
         rows = zip(examples, predictions.outputs, predictions.weights, weights, found, records, strict=True)
-        return Explanations(
-            make_explanation(*row, weights=own, warnings=warnings, record=record, **facts)
-            for *row, own, warnings, record in rows
-        )
+        explanations = Explanations()
+        for *row, own, notes, record in rows:
+            labels = explain_labels(self.trained, *row, self._classes)
+            several = {"labels": labels, "label": several_label(self.trained, labels)}
+            explained = make_explanation(*row, weights=own, warnings=notes, record=record, **several, **facts)
+            explanations.append(explained)
+        return explanations
 
     def _warnings_under(self, used: TrainedModel, *, suggest: bool = False) -> Callable[..., tuple[str, ...]]:
         def smallest(example: AnyExample) -> tuple[Budget, int] | None:
@@ -466,6 +520,8 @@ class Rationalizer(SavingMixin):
         """Return the true label of an example as the user wrote it; None if it has none."""
         if example.label is None:
             return None
+        if isinstance(example.label, tuple):
+            return _as_written(self._labels(), example.label)
         return float(example.label) if self._classes is None else self._classes[int(example.label)]
 
     @property
@@ -486,9 +542,9 @@ class Rationalizer(SavingMixin):
 
     @property
     def _classes(self) -> tuple[Label, ...] | None:
-        """`classes_` as Python values; None for a regression."""
+        """`classes_` as Python values, of several labels their names; None for a regression and several targets."""
         description = self.trained.description
-        if description.task == "regression":
+        if not description.classes:
             return None
         return tuple(as_label(name, description.label_type) for name in description.classes)
 
@@ -542,15 +598,18 @@ def _corpus(
     annotations: Iterable[Any] | None,
     dev: tuple[Iterable[Any], Iterable[Any]] | None,
     task: Task | None,
+    names: Sequence[Any] | None,
     start: TrainedModel | None,
     sample_weight: Iterable[float] | None,
 ) -> Corpus:
+    scheme = None if start is None else start.description.labels
     corpus = make_corpus(
         texts,
         labels,
         annotations,
-        None if start is None else start.classes or None,
-        task=task if start is None else start.task,
+        None if scheme is not None or names is None else [str(name) for name in names],
+        task=task,
+        scheme=scheme,
         dev=None if dev is None else (),
         pairs=config.pairs,
         seed=config.seed,
@@ -562,9 +621,19 @@ def _corpus(
     if dev is None:
         return corpus
     dev_texts, dev_labels = dev
-    classes, task = corpus.classes or None, corpus.task
-    held_out = make_examples(dev_texts, dev_labels, None, classes, pairs=config.pairs, task=task, rule=corpus.rule)
+    scheme = Labels(corpus.task, corpus.classes, corpus.targets)
+    held_out = make_examples(dev_texts, dev_labels, pairs=config.pairs, rule=corpus.rule, scheme=scheme)
     return replace(corpus, dev=held_out)
+
+
+def _as_written(scheme: Labels, label: Sequence[Any]) -> Any:
+    """The names of the labels that a text has, or the value of each target."""
+    if scheme.task == "multi-label":
+        return tuple(name for name, has in zip(scheme.classes, label, strict=True) if has)
+    return {
+        target.name: target.classes[value] if target.classes and value is not None else value
+        for target, value in zip(scheme.targets, label, strict=True)
+    }
 
 
 def _is_text(text: Any) -> bool:

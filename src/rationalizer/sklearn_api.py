@@ -84,7 +84,10 @@ class EstimatorMixin:
         }
 
     def score(self, texts: Iterable[Any], labels: Iterable[Any], sample_weight: Any = None) -> float:
-        """Return the accuracy on labelled texts (or pairs); for a regression, R²."""
+        """Return the accuracy on labelled texts (or pairs); for a regression, R². For several labels, as in
+        scikit-learn, the share of texts whose labels are all correct."""
+        if self._labels().names:
+            return self._score_several(texts, labels, sample_weight)
         predicted = np.asarray(self.predict(texts))
         truth = list(labels)
         if len(truth) != len(predicted):
@@ -102,12 +105,29 @@ class EstimatorMixin:
 
     def _labels(self) -> Labels:
         """The numbering of this model's labels."""
-        description = self.trained.description
-        return Labels(description.task, description.classes)
+        return self.trained.description.labels
+
+    def _score_several(self, texts: Iterable[Any], labels: Any, sample_weight: Any) -> float:
+        from rationalizer.data import make_examples
+        from rationalizer.inference.several_targets import truth_table
+
+        scheme = self._labels()
+        if scheme.task != "multi-label":
+            raise ValueError("score is for one label or several yes/no labels; for several targets use evaluate")
+        texts = list(texts)
+        truth = truth_table(make_examples(texts, labels, scheme=scheme))  # type: ignore[arg-type]
+        right = ((self.predict(texts) == truth) | np.isnan(truth)).all(1)
+        return float(np.average(right, weights=sample_weight))
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The labels the model can predict, in the order of `predict_proba`; only a trained classifier has them."""
+        """The labels the model can predict, in the order of `predict_proba`; only a trained classifier has them. For
+        several targets a list with the classes of each, None for numbers."""
+        if self._trained is not None and self.trained.description.targets:
+            found = [
+                np.array(target.classes) if target.classes else None for target in self.trained.description.targets
+            ]
+            return found  # type: ignore[return-value]
         if self._trained is None or self._classes is None:
             raise AttributeError("only a trained classifier has classes_")
         return np.array(self._classes)

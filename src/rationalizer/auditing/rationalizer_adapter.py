@@ -22,6 +22,7 @@ class RationalizerAdapter(AuditedModel):
     """Selects and predicts exactly as `Rationalizer.explain` does."""
 
     def __init__(self, model: Rationalizer, name: str = "model") -> None:
+        model.trained.require_single("an audit")
         self._trained = model.trained
         self._config = model.trained.config
         self.name = name

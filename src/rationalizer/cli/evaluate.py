@@ -184,7 +184,7 @@ def read_scored_examples(
     all rows of a file and none."""
     from dataclasses import replace
 
-    from rationalizer.data import BadRows, Labels, pick_split, read_examples
+    from rationalizer.data import BadRows, pick_split, read_examples
     from rationalizer.text import DataError
 
     if data.is_file and whole_file:
@@ -195,7 +195,7 @@ def read_scored_examples(
             data.source,
             columns=data.options.columns,
             model_columns=trained.description.columns,
-            labels=Labels(trained.task, trained.classes),
+            labels=trained.description.labels,
             rule=trained.encoder.rule,
             dialect=data.options.dialect,
             bad=bad,
@@ -204,13 +204,22 @@ def read_scored_examples(
         return "all rows", rows, ()
     corpus = data.load(trained.encoder.rule, on_progress=show_progress)
     chosen, examples = pick_split(corpus, split)
-    if len(corpus.classes) == 1:  # no label to predict, only annotations to score
+    if corpus.targets != trained.description.targets:
+        both = (trained.description.targets, corpus.targets)
+        own, other = (", ".join(one.name for one in each) or "one label" for each in both)
+        raise DataError(f"the model predicts {own}, but {data.name} has {other}; choose other data")
+    if corpus.task != trained.task:
+        raise DataError(f"the model's task is {trained.task}, but that of {data.name} {corpus.task}; choose other data")
+    if len(corpus.classes) == 1 and corpus.task == "classification":  # no label to predict, only annotations to score
         return chosen, [replace(example, label=None) for example in examples], ()
     if sorted(corpus.classes) != sorted(trained.classes):
         own, other = (", ".join(classes) or "numbers" for classes in (trained.classes, corpus.classes))
         raise DataError(f"the model predicts {own}, but the labels of {data.name} are {other}; choose other data")
     if corpus.classes != trained.classes:  # the same classes in another order
         index = {k: trained.classes.index(name) for k, name in enumerate(corpus.classes)}
+        if corpus.task == "multi-label":
+            order = sorted(index, key=index.__getitem__)
+            return chosen, [replace(one, label=tuple(one.label[k] for k in order)) for one in examples], ()
         examples = [replace(example, label=index[example.label]) for example in examples]
         return chosen, examples, ()
     return chosen, examples, corpus.train

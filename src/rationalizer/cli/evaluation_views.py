@@ -67,7 +67,7 @@ def print_annotator_comparison(trained: TrainedModel, examples: Sequence[AnyExam
     texts = cast("Sequence[Example]", () if trained.pairs else examples)
     counts = [len(text.annotator_masks or ()) for text in texts]
     comparisons = sum(count for count in counts if count > 1)
-    if not comparisons:
+    if not comparisons or trained.description.labels.names or trained.description.rationales != "shared":
         return None
     if not trained.model.method.follows_budget:
         out.print(f"{trained.config.method} does not follow a budget, so it is not compared with single annotators")

@@ -112,14 +112,14 @@ def rows_from_file(
 
     if isinstance(model, ExportedModel):
         facts, rule = model.manifest, model.encoder.rule
-        task, classes, columns = facts["task"], tuple(facts["classes"]), facts["columns"]
+        labels, columns = Labels(facts["task"], tuple(facts["classes"])), facts["columns"]
     else:
         trained, rule = model.trained, model.trained.encoder.rule
-        task, classes, columns = trained.task, trained.classes, trained.description.columns
+        labels, columns = trained.description.labels, trained.description.columns
     return iter_rows(
         path,
         replace(options, rule=rule),
-        labels=Labels(task, classes),
+        labels=labels,
         model_columns=columns,
         bad=bad,
         pairs=model.pairs,

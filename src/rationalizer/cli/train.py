@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -97,7 +98,7 @@ def train(
     from rationalizer.hub.publishing import kept_private_data
     from rationalizer.metrics import headline_metrics, score_rows
     from rationalizer.models import TrainedModel, configure
-    from rationalizer.models.config import flat_settings, with_constraints
+    from rationalizer.models.config import flat_settings, resolve_rationales, with_constraints
     from rationalizer.models.devices import accelerator_settings
     from rationalizer.training import degeneration_findings, run
     from rationalizer.training.class_balance import rare_classes_note
@@ -130,6 +131,10 @@ def train(
         require_no_run(folder)  # before the data is read
     rule = config.word_splitting if before is None else before.encoder.rule
     corpus = data.load(rule, on_progress=show_progress if is_first else None)
+    rationales = resolve_rationales(config, len(corpus.label_names))
+    if before is None and config.rationales == "auto" and rationales != "shared":
+        own = {"budget": data.budget, **chosen, "rationales": rationales}
+        config = configure(method, own, dataset=data.dataset, pairs=data.pairs)
     if annotations is not None:
         config = learn_from_annotations(config, corpus, chosen, warm=before is not None)
     if is_first:
@@ -172,7 +177,14 @@ def train(
         show_change(before, result.trained, corpus, find_model(start), folder)
     if kept := kept_private_data(result.trained, result.record(describe_origin(corpus, data))):
         out.print(kept, markup=False)
-    out.print(f"Next: rationalizer evaluate {folder}{'' if corpus.pairs else ' --faithfulness'}")
+    single = not corpus.label_names and resolve_rationales(config, 0) == "shared"
+    out.print(f"Next: rationalizer evaluate {folder}{' --faithfulness' if single and not corpus.pairs else ''}")
+
+
+def list_first(names: Sequence[str]) -> list[str]:
+    """The names, of many only the first and the number of all others."""
+    most = 20
+    return list(names) if len(names) <= most else [*names[:most], f"and {len(names) - most} others"]
 
 
 def learn_from_annotations(config: Config, corpus: Corpus, chosen: Mapping[str, Any], *, warm: bool) -> Config:
@@ -206,8 +218,15 @@ def _describe_annotations(annotations: Annotations, config: Config) -> str:
 def _describe_task(corpus: Corpus) -> str:
     if corpus.task == "regression":
         return "Task: regression"
+    if corpus.targets:
+        parts = (f"{one.name} ({', '.join(list_first(one.classes)) or 'numbers'})" for one in corpus.targets)
+        return f"Task: {len(corpus.targets)} targets: {'; '.join(parts)}"
+    if corpus.task == "multi-label":
+        names = ", ".join(list_first(corpus.classes))
+        return f"Task: {len(corpus.classes)} labels, of which a text may have several: {names}"
     count = len(corpus.classes)
-    return f"Task: classification, {count} {'class' if count == 1 else 'classes'}: {', '.join(corpus.classes)}"
+    names = ", ".join(list_first(corpus.classes))
+    return f"Task: classification, {count} {'class' if count == 1 else 'classes'}: {names}"
 
 
 def _describe_corpus(corpus: Corpus, config: Config, *, generated: bool) -> str:

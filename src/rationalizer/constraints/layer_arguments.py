@@ -50,6 +50,12 @@ class LayerConstraints:
         moved: dict[str, Any] = {k: v.to(device) for k, v in self.arguments().items() if hasattr(v, "shape")}
         return replace(self, **moved)
 
+    def repeat(self, times: int) -> Self:
+        """Each row several times, one after the other."""
+        found = self.arguments().items()
+        repeated: dict[str, Any] = {k: v.repeat_interleave(times, dim=0) for k, v in found if hasattr(v, "shape")}
+        return replace(self, **repeated)
+
     def at_most(self, **bounds: int) -> Self:
         """The same with these upper bounds, unless they are tighter already."""
         tighter: dict[str, Any] = {

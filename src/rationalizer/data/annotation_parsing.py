@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rationalizer.data.safe_json import parse_json
@@ -33,6 +33,24 @@ def parse_list(value: Any, what: str) -> Sequence[Any]:
     if not isinstance(value, Sequence):
         raise DataError(f"{what} must be a list, got {short_repr(value)}")
     return value
+
+
+def parse_by_label(value: Any, parse: Callable[[Any], tuple[bool, ...]]) -> dict[str, tuple[bool, ...]] | None:
+    """The annotation of each label, if they are given as a mapping or as a JSON object; else None."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            value = parse_json(value)
+        except ValueError:
+            return None  # `parse_list` reports it
+    if not isinstance(value, Mapping):
+        return None
+    masks = {}
+    for name, own in value.items():
+        try:
+            masks[str(name)] = parse([] if own is None else own)
+        except DataError as error:
+            raise error.prefixed(f"{name}: ") from None
+    return masks or None
 
 
 def mask_from_spans(spans: Sequence[Any], length: int) -> tuple[bool, ...]:

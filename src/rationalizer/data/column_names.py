@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rationalizer.suggestions import closest, did_you_mean
 from rationalizer.text.errors import DataError, InputError, short_repr
@@ -32,6 +32,8 @@ class Columns:
     A file that has a premise and a hypothesis, as text or as tokens, holds pairs: `Columns(premise="question",
     hypothesis="answer")` reads pairs from two columns with other names. If it also has a text, the columns that were
     renamed decide; otherwise set `premise` or `text` to None.
+
+    `Columns(label="food,service")` reads several labels or targets, one from each column.
     """
 
     text: str | None = "text"
@@ -67,7 +69,25 @@ class Columns:
         return {kind: name or "" for kind, (name, default) in values.items() if name != default}
 
     def names(self) -> set[str]:
-        return {name for field in fields(self) if (name := getattr(self, field.name)) is not None}
+        names = {name for field in fields(self) if (name := getattr(self, field.name)) is not None}
+        return names | set(self.label_columns(()))
+
+    def label_columns(self, available: Collection[str]) -> tuple[str, ...]:
+        """The columns of several labels, such as "food,service"; empty if the labels are in one column."""
+        if self.label is None or "," not in self.label or self.label in available:
+            return ()
+        return tuple(name.strip() for name in self.label.split(","))
+
+    def read_label(self, row: Mapping[str, Any]) -> Any:
+        """The content of the label column, or that of the columns by name."""
+        if names := self.label_columns(row):
+            return {name: row.get(name) for name in names}
+        cell = None if self.label is None else row.get(self.label)
+        return None if isinstance(cell, str) and cell == "" else cell  # an empty CSV field holds nothing
+
+    def has_label(self, available: Collection[str]) -> bool:
+        names = self.label_columns(available) or (self.label,)
+        return all(name in available for name in names)
 
     def by_kind(self) -> dict[str, str]:
         """The names that are not None, by kind: {"text": "review", "label": "stars"}."""
@@ -76,7 +96,15 @@ class Columns:
     def with_model_columns(self, names: Mapping[str, str], available: Collection[str]) -> Columns:
         """Replace default names by a model's names, if these columns are available."""
         usual = {field.name for field in fields(self) if getattr(self, field.name) == field.default}
-        return replace(self, **{kind: name for kind, name in names.items() if kind in usual and name in available})
+        return replace(
+            self,
+            **{
+                kind: name
+                for kind, name in names.items()
+                if kind in usual
+                and (name in available or (kind == "label" and replace(self, label=name).has_label(available)))
+            },
+        )
 
     def without_annotations(self) -> Columns:
         """The columns of the texts alone: no labels, annotations or alignments."""
@@ -95,12 +123,16 @@ class Columns:
     def resolve(self, table: Table) -> Columns:
         """The columns that this file has, of texts or of pairs; DataError if a required one is missing."""
         asked = self._renamed()
-        for key in ["label", *asked]:
-            name = getattr(self, key)
+        several = self.label_columns(table.columns)
+        check_unique(several, table.path)
+        for key, name in [("label", name) for name in several or (self.label,)] + [
+            (k, getattr(self, k)) for k in asked
+        ]:
             if name is not None and name not in table.columns:
                 raise _missing(table, name, f"pass the {key} column's name{_option(key)}")
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         found = {key: name if name in table.columns else None for key, name in found.items()}
+        found["label"] = self.label if self.has_label(table.columns) else None
         others = _OF_TEXTS if self._holds_pairs(table, found, asked) else _OF_PAIRS
         if unusable := [key for key in others if key in asked]:
             kind, not_kind = ("pairs", "texts") if others is _OF_TEXTS else ("texts", "pairs")

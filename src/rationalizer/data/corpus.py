@@ -6,13 +6,27 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 from rationalizer.data.disk_examples import DiskExamples, cached_text, word_counts
 from rationalizer.plurals import count_of
 from rationalizer.text import AnyExample, Budget, PairExample, SplitRule
 
-Task = Literal["classification", "regression"]
+# One label per text: a class or a number. Several: labels that a text has or has not, or targets of their own kinds.
+Task = Literal["classification", "regression", "multi-label", "multi-target"]
+SEVERAL = ("multi-label", "multi-target")
+
+
+@dataclass(frozen=True)
+class Target:
+    """One of several things to predict about a text."""
+
+    name: str
+    classes: tuple[str, ...] = ()  # empty for numbers
+
+    @property
+    def task(self) -> Literal["classification", "regression"]:
+        return "classification" if self.classes else "regression"
 
 
 def default_budget(*, pairs: bool) -> Budget:
@@ -23,6 +37,9 @@ def default_budget(*, pairs: bool) -> Budget:
 @dataclass(frozen=True)
 class Corpus:
     """What a model is trained and evaluated on. `classes` is empty for regression; a split may be empty.
+
+    For the task "multi-label" `classes` are the names of the labels, and an example's label is a tuple with 1, 0 or
+    None (not given) for each. For "multi-target" it has a class index, a value or None for each of the `targets`.
 
     The examples of all splits are texts, or all are pairs of texts. `dropped` is the number of rows of each split (or
     of "no split") that were left out because they had no usable label.
@@ -39,12 +56,15 @@ class Corpus:
     rule: SplitRule = "words"  # how its texts were split into words; "spaces" if they were tokenized
     columns: Mapping[str, str] = field(default_factory=dict)  # column names by kind: {"text": "review"}
     skipped: tuple[str, ...] = ()  # messages about rows that were skipped because they could not be used
+    targets: tuple[Target, ...] = ()  # only for the task "multi-target"
 
     def __post_init__(self) -> None:
-        if self.task not in ("classification", "regression"):
-            raise ValueError(f"task must be 'classification' or 'regression', got {self.task!r}")
-        if (self.task == "regression") != (not self.classes):
+        if self.task not in get_args(Task):
+            raise ValueError(f"task must be one of {', '.join(get_args(Task))}, got {self.task!r}")
+        if (self.task in ("regression", "multi-target")) != (not self.classes):
             raise ValueError(f"a corpus for {self.task} cannot have the classes {self.classes!r}")
+        if (self.task == "multi-target") != bool(self.targets):
+            raise ValueError(f"a corpus for {self.task} cannot have the targets {self.targets!r}")
         if len(self._kinds()) > 1:
             raise ValueError("a corpus holds texts or pairs of texts, got splits of both kinds; make two corpora")
 
@@ -52,6 +72,13 @@ class Corpus:
     def pairs(self) -> bool:
         """Whether the examples are pairs of texts."""
         return True in self._kinds()
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """The names of several labels or targets; empty if a text has one label."""
+        if self.task == "multi-label":
+            return self.classes
+        return tuple(target.name for target in self.targets)
 
     @cached_property
     def digest(self) -> str:

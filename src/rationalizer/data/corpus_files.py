@@ -13,7 +13,7 @@ from rationalizer.data.column_names import Columns
 from rationalizer.data.corpus import Corpus, default_budget
 from rationalizer.data.csv_dialect import Dialect
 from rationalizer.data.examples import example_from_row
-from rationalizer.data.labels import Label, Labels, MixedLabels, infer_labels, plain
+from rationalizer.data.labels import Label, Labels, MixedLabels, infer_labels, parse_label
 from rationalizer.data.read_options import ReadOptions
 from rationalizer.data.splitting import split_off_dev
 from rationalizer.data.table_files import ENDINGS, Row, Stream, Table, ending, read_table, stem, stream_table
@@ -134,7 +134,7 @@ def iter_rows(
                     columns.with_model_columns(model_columns or {}, stream.columns), stream, pairs
                 )
             try:
-                unlabelled = resolved.label is None or row.get(resolved.label) in (None, "")
+                unlabelled = _is_empty(resolved.read_label(row))
                 encoder = None if unlabelled else labels
                 is_blank = _is_blank(row, resolved)
                 example = None if is_blank else example_from_row(row, resolved, encoder, options.rule or "words")
@@ -151,7 +151,7 @@ def iter_rows(
 
 def resolve_columns(columns: Columns, stream: Stream, pairs: bool | None = None) -> Columns:
     """The columns that a file has, for inference: the label may be missing."""
-    if columns.label not in stream.columns:
+    if not columns.has_label(stream.columns):
         if columns.label not in (None, Columns.label):
             columns.resolve(Table(stream.path, stream.columns, []))  # raises the error
         columns = replace(columns, label=None)
@@ -162,6 +162,11 @@ def resolve_columns(columns: Columns, stream: Stream, pairs: bool | None = None)
             f"the file holds {has}, but the model reads {wants}", "name the columns by --column", path=stream.path
         )
     return found
+
+
+def _is_empty(label: Any) -> bool:
+    cells = label.values() if isinstance(label, Mapping) else [label]
+    return all(cell is None or (isinstance(cell, str) and not cell) for cell in cells)
 
 
 def _is_blank(row: Row, columns: Columns) -> bool:
@@ -223,7 +228,7 @@ def assemble(
         raise DataError("no training rows", path=first[0].path)
     check_one_kind({table.path: columns.resolve(table) for tables in splits.values() for table in tables})
     if train and not dev:
-        stratify = labels.task == "classification"
+        stratify = labels.task != "regression"
         train, dev = split_off_dev(train, options.dev_fraction, seed=options.seed, stratify=stratify)
     return Corpus(
         name,
@@ -237,6 +242,7 @@ def assemble(
         rule,
         columns=replace(resolved, weight=None).by_kind(),
         skipped=bad.messages(),
+        targets=labels.targets,
     )
 
 
@@ -251,15 +257,15 @@ def check_one_kind(found: Mapping[Path, Columns]) -> None:
 
 
 def _infer_labels(tables: Sequence[Table], options: ReadOptions, drop: Collection[Label]) -> Labels:
-    values: list[Label] = []
+    values: list[Any] = []
     places: list[tuple[Path, int]] = []
     for table in tables:
-        column = options.columns.resolve(table).label
-        if column is None:
+        columns = options.columns.resolve(table)
+        if columns.label is None:
             raise DataError("training needs labels", "pass the label column's name", path=table.path)
         for number, row in table.numbered():
             try:
-                value = plain(row.get(column))
+                value = parse_label(columns.read_label(row), options.task)
             except ValueError:
                 continue  # reported when the row is read
             if value not in drop:
@@ -289,7 +295,7 @@ def _examples(
         found = columns.resolve(table)
         for number, row in table.numbered():
             try:
-                if labels is not None and drop and plain(row.get(found.label or "")) in drop:
+                if labels is not None and drop and parse_label(found.read_label(row)) in drop:
                     dropped += 1
                 else:
                     examples.append(example_from_row(row, found, labels, rule))

@@ -4,7 +4,7 @@ A folder of examples has
 
     examples.arrow   Arrow IPC, in record batches of `BATCH` examples
     lengths.npy      int64, `Example.length`
-    labels.npy       int64 class indices, or float64 values
+    labels.npy       int64 class indices, or float64 values; (examples, targets) for several labels or targets
     words.json       {token: number of occurrences}
 
 so that training keeps only two numbers per example in memory.
@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rationalizer.text.errors import DataError
-from rationalizer.text.example import AnyExample, PairExample
+from rationalizer.text.example import AnyExample, LabelValue, PairExample
 
 if TYPE_CHECKING:  # pyarrow takes as long to import as a short text to explain
     import pyarrow as pa
@@ -79,7 +79,7 @@ class DiskExamples(Sequence[AnyExample]):
 
     def _decode(self, row: int) -> AnyExample:
         try:
-            return self._batches[row // BATCH].decode(row % BATCH, self._labels[row].item())
+            return self._batches[row // BATCH].decode(row % BATCH, _as_label(self._labels[row]))
         except (ValueError, TypeError, LookupError, OSError) as error:
             raise DataError(
                 f"row {row + 1} is damaged ({error})",
@@ -235,10 +235,20 @@ def words_of_sides(examples: Sequence[AnyExample]) -> Numbers:
 
 
 def labels(examples: Sequence[AnyExample]) -> NDArray[Any]:
-    """Return the class indices, or the values of a regression."""
+    """Return the class indices, or the values of a regression; for several labels or targets one column for each, NaN
+    where none is given."""
     if isinstance(examples, DiskExamples):
         return examples.labels
-    return np.array([example.label for example in examples])
+    several = len(examples) and isinstance(examples[0].label, tuple)
+    return np.array([example.label for example in examples], dtype=np.float64 if several else None)
+
+
+def _as_label(stored: Any) -> LabelValue:
+    """The label of an example, from an entry or a row of the array."""
+    if np.ndim(stored) == 0:
+        value: int | float = stored.item()
+        return value
+    return tuple(None if np.isnan(x) else int(x) if x.is_integer() else x for x in stored.tolist())
 
 
 def _count_words(examples: Sequence[AnyExample]) -> Counter[str]:

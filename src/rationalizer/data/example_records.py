@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rationalizer.text.example import AnyExample, Example, PairExample
+from rationalizer.text.example import AnyExample, Example, LabelValue, PairExample
 
 _SIDES = ("premise_", "hypothesis_")
 # Texts are bytes, since Arrow's strings cannot hold half a surrogate pair; masks are bytes, one per token.
@@ -21,6 +22,7 @@ _TEXT_COLUMNS = {
     "sentence_lengths": pa.large_list(pa.int32()),
     "annotator_masks": pa.large_list(pa.large_binary()),
     "weight": pa.float64(),
+    "label_annotations": pa.large_binary(),  # JSON: the indices of the annotated tokens of each label
 }
 _PAIR_COLUMNS = {"alignment": pa.large_list(pa.int32()), "group": pa.large_binary()}
 
@@ -44,6 +46,7 @@ def encode(examples: Sequence[AnyExample], schema: pa.Schema) -> pa.RecordBatch:
             masks = None if text.annotator_masks is None else list(map(bytes, text.annotator_masks))
             columns[f"{side}annotator_masks"].append(masks)
             columns[f"{side}weight"].append(text.weight)
+            columns[f"{side}label_annotations"].append(_to_json(text.label_annotations))
         if isinstance(example, PairExample):
             links = None if example.alignment is None else list(chain.from_iterable(example.alignment))
             columns["alignment"].append(links)
@@ -60,12 +63,13 @@ class ExampleBatch:
         if self.is_pairs:
             self._alignment, self._group = _IntegerLists(batch["alignment"]), _Binary(batch["group"])
 
-    def decode(self, row: int, label: int | float | None) -> AnyExample:
+    def decode(self, row: int, label: LabelValue) -> AnyExample:
         """Return the example in this row, with this label."""
         if not self.is_pairs:
             return self._texts[0].decode(row, label)
         premise, hypothesis = (side.decode(row, None) for side in self._texts)
         links = self._alignment[row]
+        assert not isinstance(label, tuple), "pairs of texts have one label"
         return PairExample(
             premise, hypothesis, label, None if links is None else _in_pairs(links), _to_text(self._group[row])
         )
@@ -80,8 +84,9 @@ class _TextColumns:
         self._annotator_masks = batch[f"{side}annotator_masks"]
         self._weights = batch[f"{side}weight"]
         self._has_annotators = self._annotator_masks.null_count < len(batch)
+        self._by_label = _Binary(batch[f"{side}label_annotations"])
 
-    def decode(self, row: int, label: int | float | None) -> Example:
+    def decode(self, row: int, label: LabelValue) -> Example:
         text = _to_text(self._text[row]) or ""
         spans = _in_pairs(self._offsets[row] or [])
         annotation, sentences = self._annotation[row], self._sentence_lengths[row]
@@ -95,6 +100,7 @@ class _TextColumns:
             None if sentences is None else tuple(sentences),
             None if annotators is None else tuple(tuple(map(bool, mask)) for mask in annotators),
             weight=self._weights[row].as_py(),
+            label_annotations=_from_json(_to_text(self._by_label[row]), len(spans)),
         )
 
 
@@ -136,6 +142,19 @@ class _IntegerLists(_Column):
 
 def _in_pairs(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
     return tuple(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def _to_json(annotations: Mapping[str, tuple[bool, ...]] | None) -> bytes | None:
+    if annotations is None:
+        return None
+    return json.dumps({name: [k for k, on in enumerate(mask) if on] for name, mask in annotations.items()}).encode()
+
+
+def _from_json(content: str | None, length: int) -> dict[str, tuple[bool, ...]] | None:
+    if content is None:
+        return None
+    marked = {name: set(indices) for name, indices in json.loads(content).items()}
+    return {name: tuple(k in indices for k in range(length)) for name, indices in marked.items()}
 
 
 def _to_bytes(text: str) -> bytes:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from rationalizer.data.annotation_parsing import (
@@ -13,16 +15,17 @@ from rationalizer.data.annotation_parsing import (
     mask_from_flags,
     mask_from_spans,
     parse_alignment,
+    parse_by_label,
     parse_list,
 )
 from rationalizer.data.column_names import Columns
 from rationalizer.data.corpus import Corpus, Task, default_budget
 from rationalizer.data.data_frames import is_table, pair_columns, texts_of
-from rationalizer.data.labels import MULTI_LABEL, Labels, MixedLabels, infer_labels, plain
+from rationalizer.data.labels import Labels, MixedLabels, infer_labels, matrix_rows, parse_label
 from rationalizer.data.splitting import split_off_dev
 from rationalizer.text.budget import Budget
 from rationalizer.text.errors import DataError, InputError, short_repr
-from rationalizer.text.example import AnyExample, Example, PairExample, with_weight
+from rationalizer.text.example import AnyExample, Example, LabelValue, PairExample, with_weight
 from rationalizer.text.word_splitting import Offsets, SplitRule, align, join, split_words
 
 LONGEST_TEXT = 1_000_000  # characters: a long novel, which takes seconds
@@ -37,7 +40,7 @@ def make_example(
     masks: Any = None,
     characters: Any = None,
     sentence_lengths: Any = None,
-    label: int | float | None = None,
+    label: LabelValue = None,
     rule: SplitRule = "words",
 ) -> Example:
     """Make an example from a text, tokens, or both, with at most one form of annotation.
@@ -46,7 +49,8 @@ def make_example(
         text: a string.
         tokens: a list of words, JSON, or words separated by spaces; they are kept as they are. Empty tokens and white
             space keep their position but are never selected.
-        spans: annotation as half-open token spans. Each annotation may also be JSON text.
+        spans: annotation as half-open token spans. Each annotation may also be JSON text, and a mapping with an
+            annotation for each of several labels.
         mask: annotation as one flag per token.
         masks: one such mask per annotator; the annotation is their union.
         characters: annotation as half-open character spans, or one list of them per annotator; every token that
@@ -72,24 +76,40 @@ def make_example(
     if not any(map(str.strip, words)):
         raise DataError(f"the text {short_repr(text)} has no token", "fill it in or leave the row out")
 
-    annotation, annotator_masks = None, None
-    if spans is not None:
-        annotation = mask_from_spans(parse_list(spans, "the rationale's spans"), len(words))
-    elif mask is not None:
-        annotation = mask_from_flags(parse_list(mask, "the rationale's mask"), len(words))
-    elif masks is not None:
+    def parse_spans(value: Any) -> tuple[bool, ...]:
+        return mask_from_spans(parse_list(value, "the rationale's spans"), len(words))
+
+    def parse_mask(value: Any) -> tuple[bool, ...]:
+        return mask_from_flags(parse_list(value, "the rationale's mask"), len(words))
+
+    def parse_characters(value: Any) -> tuple[bool, ...]:
+        return mask_from_characters(parse_list(value, "the rationale's character spans"), offsets, len(text or ""))
+
+    annotation, annotator_masks, by_label = None, None, None
+    if masks is not None and spans is None and mask is None:
         flags = [parse_list(one, "a rationale's mask") for one in parse_list(masks, "the rationales' masks")]
         annotator_masks = tuple(mask_from_flags(one, len(words)) for one in flags) or None
         annotation = None if annotator_masks is None else tuple(map(any, zip(*annotator_masks, strict=True)))
-    elif characters is not None:
-        parsed = parse_list(characters, "the rationale's character spans")
-        if holds_lists_of_spans(parsed):
-            annotator_masks = tuple(mask_from_characters(one, offsets, len(text or "")) for one in parsed)
-            annotation = tuple(map(any, zip(*annotator_masks, strict=True)))
-        else:
-            annotation = mask_from_characters(parsed, offsets, len(text or ""))
+    several = None if characters is None or spans is not None or mask is not None else _parse_characters(characters)
+    if several is not None:
+        annotator_masks = tuple(parse_characters(one) for one in several)
+        annotation = tuple(map(any, zip(*annotator_masks, strict=True)))
+        characters = None
+    for value, parse in ((spans, parse_spans), (mask, parse_mask), (characters, parse_characters)):
+        if value is not None:
+            by_label = parse_by_label(value, parse)
+            annotation = parse(value) if by_label is None else tuple(map(any, zip(*by_label.values(), strict=True)))
+            break
     lengths = None if sentence_lengths is None else _parse_sentence_lengths(sentence_lengths)
-    return Example(text or "", words, offsets, label, annotation, lengths, annotator_masks)
+    return Example(text or "", words, offsets, label, annotation, lengths, annotator_masks, label_annotations=by_label)
+
+
+def _parse_characters(characters: Any) -> Sequence[Any] | None:
+    """The spans of each annotator, if there are several."""
+    if isinstance(characters, Mapping) or (isinstance(characters, str) and characters.lstrip().startswith("{")):
+        return None
+    parsed = parse_list(characters, "the rationale's character spans")
+    return parsed if holds_lists_of_spans(parsed) else None
 
 
 def make_pair(
@@ -131,7 +151,7 @@ def example_from_row(row: dict[str, Any], columns: Columns, labels: Labels | Non
         value = row.get(name) if name is not None else None
         return None if value == "" and name != columns.text else value  # an empty CSV field holds nothing
 
-    label = None if labels is None else labels.encode(cell(columns.label))
+    label = None if labels is None else labels.encode(columns.read_label(row))
     if columns.weight is not None:
         unweighted = example_from_row(row, replace(columns, weight=None), labels, rule)
         return with_weight(unweighted, cell(columns.weight))
@@ -144,7 +164,7 @@ def example_from_row(row: dict[str, Any], columns: Columns, labels: Labels | Non
             alignment=cell(columns.alignment),
             premise_characters=cell(columns.premise_chars),
             hypothesis_characters=cell(columns.hypothesis_chars),
-            label=label,
+            label=_one_label(label),
             group=cell(columns.group),
             rule=rule,
         )
@@ -177,18 +197,23 @@ def make_examples(
     pairs: bool | None = None,
     task: Task | None = None,
     rule: SplitRule = "words",
+    scheme: Labels | None = None,
 ) -> list[AnyExample]:
     """Make examples from texts (strings, or lists of tokens) or from pairs of them.
 
     Args:
         items: a list, array, column or table (see `are_pairs` for the forms of pairs).
-        labels: names, integers and few distinct whole floats are classes, other floats are values (`infer_labels`).
+        labels: names, integers and few distinct whole floats are classes, other floats are values (`infer_labels`). For
+            several labels or targets of a text: lists or sets of names, a 0/1 matrix, or a table with a column for
+            each.
         annotations: for each text a token mask, or half-open spans: of characters for a string, of tokens for a list of
             tokens. For each pair an alignment: pairs of token indices, or "0-0 1-2". None for items without annotation.
-        classes: the classes in order; by default inferred from the labels.
+            For several labels it may be a mapping from names to such annotations.
+        classes: the classes in order, or the names of several labels; by default inferred from the labels.
         pairs: whether the items are pairs; by default detected (see `are_pairs`).
-        task: "classification" or "regression"; by default inferred from the labels.
+        task: one of `Task`; by default inferred from the labels. "multi-label" splits strings such as "food;service".
         rule: how strings are split into words.
+        scheme: the encoding of the labels, instead of `classes` and `task`.
 
     Raises:
         DataError: if an item cannot be used; it names the row, counted from 1.
@@ -196,7 +221,7 @@ def make_examples(
     pairs = are_pairs(items) if pairs is None else pairs
     name, annotation_name = ("pairs", "alignments") if pairs else ("texts", "annotations")
     rows = _as_pairs(items) if pairs else _as_list(items, "texts")
-    encoded = [None] * len(rows) if labels is None else _encode(_as_list(labels, "labels"), classes, task)[1]
+    encoded = [None] * len(rows) if labels is None else _encode(_label_list(labels), classes, task, scheme)[1]
     given = [None] * len(rows) if annotations is None else _as_list(annotations, annotation_name)
     for column, values in (("labels", encoded), (annotation_name, given)):
         if len(values) != len(rows):
@@ -263,27 +288,39 @@ def make_corpus(
     budget: Budget | None = None,
     rule: SplitRule | None = None,
     weights: Iterable[Any] | None = None,
+    scheme: Labels | None = None,
 ) -> Corpus:
     """Make a corpus without a test split from texts or pairs and their labels (see `make_examples`).
 
     Dev is held out from them unless it is given. The default budget is 20% of a text's words, or for pairs 50% of the
     shorter text's. `weights` are factors of the losses of texts, or pairs.
     """
-    labels = _as_list(labels, "labels")
-    scheme = _encode(labels, classes, task)[0]
+    labels = _label_list(labels)
+    scheme = scheme or _encode(labels, classes, task)[0]
     items = list(items) if isinstance(items, Iterator) else items
     rows = _as_pairs(items) if pairs else _as_list(items, "texts")
     texts = (text for row in rows for text in (row if pairs and hasattr(row, "__len__") else (row,)))
     used: SplitRule = rule or ("spaces" if all(map(_is_tokenized, texts)) else "words")
-    classes = scheme.classes or None
-    train = make_examples(items, labels, annotations, classes, pairs=pairs, task=scheme.task, rule=used)
+    train = make_examples(items, labels, annotations, pairs=pairs, rule=used, scheme=scheme)
     if weights is not None:
         train = _weigh(train, list(weights))
     if dev is None:
-        train, dev = split_off_dev(train, dev_fraction, seed=seed, stratify=scheme.task == "classification")
+        train, dev = split_off_dev(train, dev_fraction, seed=seed, stratify=scheme.task != "regression")
     budget = budget or default_budget(pairs=pairs)
     name = "pairs" if pairs else "texts"
-    return Corpus(name, scheme.task, scheme.classes, train, dev, (), budget, rule=used)
+    return Corpus(name, scheme.task, scheme.classes, train, dev, (), budget, rule=used, targets=scheme.targets)
+
+
+def _label_list(labels: Any) -> list[Any]:
+    """Labels as a list; a matrix, a table or a mapping from names to columns has several for each text."""
+    if isinstance(labels, Mapping):
+        columns = [_as_list(column, name) for name, column in labels.items()]
+        if len({len(column) for column in columns}) > 1:
+            raise DataError("the columns of labels differ in length", "give a value, or None, for each text")
+        return [dict(zip(labels, row, strict=True)) for row in zip(*columns, strict=True)]
+    if is_table(labels) or getattr(labels, "ndim", 1) == 2:
+        return list(matrix_rows(labels))
+    return _as_list(labels, "labels")
 
 
 def _weigh(examples: Sequence[AnyExample], weights: Sequence[Any]) -> list[AnyExample]:
@@ -304,9 +341,8 @@ def _as_list(values: Iterable[Any], name: str) -> list[Any]:
     if name == "texts" and is_table(values):
         return texts_of(values, pairs=False)
     if is_table(values) or getattr(values, "ndim", 1) != 1:
-        remedy = MULTI_LABEL if name == "labels" else "use one of its columns"
         shape = tuple(values.shape)  # type: ignore[attr-defined]
-        raise DataError(f"{name} must have one dimension, got the shape {shape}", remedy)
+        raise DataError(f"{name} must have one dimension, got the shape {shape}", "use one of its columns")
     return list(values)
 
 
@@ -319,11 +355,12 @@ def _as_pairs(pairs: Any) -> list[Any]:
 
 
 def _encode(
-    labels: Sequence[Any], classes: Sequence[str] | None, task: Task | None
-) -> tuple[Labels, list[int | float | None]]:
-    values = _per_row(plain, labels)
+    labels: Sequence[Any], classes: Sequence[str] | None, task: Task | None, scheme: Labels | None = None
+) -> tuple[Labels, list[LabelValue]]:
+    task = task if scheme is None else scheme.task
+    values = _per_row(partial(parse_label, task=task), labels)
     try:
-        scheme = infer_labels(values, task, classes)
+        scheme = scheme or infer_labels(values, task, classes)
     except MixedLabels as error:
         raise DataError.from_error(error, path="labels", row=error.position + 1) from None
     return scheme, _per_row(scheme.encode, values)
@@ -339,26 +376,33 @@ def _per_row(function: Callable[[Any], Any], labels: Sequence[Any]) -> list[Any]
     return results
 
 
-def _example_from_item(item: Any, label: int | float | None, annotation: Any, rule: SplitRule) -> Example:
+def _example_from_item(item: Any, label: LabelValue, annotation: Any, rule: SplitRule) -> Example:
     is_tokenized = _is_tokenized(item)
     settings: dict[str, Any] = {"tokens" if is_tokenized else "text": item}
     if annotation is not None:
         if not isinstance(annotation, Iterable):
             raise DataError(f"an annotation is a token mask or spans, got {annotation!r}")
-        flags = list(annotation)
+        flags = list(chain(*annotation.values()) if isinstance(annotation, Mapping) else annotation)
         are_spans = not flags or any(hasattr(flag, "__len__") for flag in flags)
-        settings[("spans" if is_tokenized else "characters") if are_spans else "mask"] = flags
+        given = annotation if isinstance(annotation, Mapping) else flags
+        settings[("spans" if is_tokenized else "characters") if are_spans else "mask"] = given
     return make_example(label=label, rule=rule, **settings)
 
 
-def _pair_from_item(item: Any, label: int | float | None, alignment: Any, rule: SplitRule) -> PairExample:
+def _pair_from_item(item: Any, label: LabelValue, alignment: Any, rule: SplitRule) -> PairExample:
     if isinstance(item, str) or not hasattr(item, "__len__") or len(item) != 2:
         raise DataError(f"a pair is (premise, hypothesis), got {item!r}")
     sides = {
         f"{side}_tokens" if _is_tokenized(text) else side: text
         for side, text in zip(("premise", "hypothesis"), item, strict=True)
     }
-    return make_pair(**sides, label=label, alignment=alignment, rule=rule)
+    return make_pair(**sides, label=_one_label(label), alignment=alignment, rule=rule)
+
+
+def _one_label(label: LabelValue) -> int | float | None:
+    if isinstance(label, tuple):
+        raise DataError("a pair of texts has one label, but this one has several", "train one model for each label")
+    return label
 
 
 def _is_tokenized(text: Any) -> bool:

@@ -33,7 +33,8 @@ class ReadOptions:
 
     Args:
         columns: the names of the columns.
-        task: "classification" or "regression"; by default inferred from the labels (see `labels.infer_labels`).
+        task: one of `Task`; by default inferred from the labels (see `labels.infer_labels`). "multi-label" splits cells
+            such as "food;service" at ";", "|" and ",".
         classes: the classes in order; by default inferred from the training labels.
         rule: how texts are split into words; by default "words", or "spaces" if the file has tokens.
         dev_fraction: share of train held out for dev if there is no dev file; by default a tenth, at most 20,000 rows.
@@ -60,7 +61,7 @@ class ReadOptions:
 
     def __post_init__(self) -> None:
         if self.task not in (None, *get_args(Task)):
-            raise InputError(f"task must be 'classification' or 'regression', got {self.task!r}")
+            raise InputError(f"task must be one of {', '.join(get_args(Task))}, got {self.task!r}")
         if self.classes is not None:
             object.__setattr__(self, "classes", tuple(self.classes))
         if self.cache_dir is not None:

@@ -29,7 +29,8 @@ def dev_mask(labels: Any, fraction: float | None, *, seed: int, stratify: bool) 
     """A mask of the examples with these labels that are held out.
 
     round(fraction · n) examples are held out, at least one; without a fraction a tenth, at most `MOST`. With `stratify`
-    classes are held out in proportion, by largest remainder; a class with a single example stays in train.
+    classes are held out in proportion, by largest remainder; a class with a single example stays in train. For several
+    labels the texts are grouped by the rarest that they have.
     """
     if fraction is not None and not 0 < fraction < 1:
         raise DataError(f"the fraction held out must lie between 0 and 1, got {fraction!r}")
@@ -37,7 +38,7 @@ def dev_mask(labels: Any, fraction: float | None, *, seed: int, stratify: bool) 
         raise DataError(f"{len(labels)} example is too few to hold some out for dev", "add rows, or give a dev split")
     share = min(round(0.1 * len(labels)), MOST) if fraction is None else round(fraction * len(labels))
     wanted = min(max(1, share), len(labels) - 1)
-    groups = np.asarray(labels) if stratify else np.zeros(len(labels), dtype=np.int64)
+    groups = _strata(labels) if stratify else np.zeros(len(labels), dtype=np.int64)
     found, counts = np.unique(groups, return_counts=True)
     by_label = np.split(np.argsort(groups, kind="stable"), np.cumsum(counts)[:-1])
     members = [by_label[k] for k in sorted(range(len(found)), key=lambda k: str(found[k]))]
@@ -48,6 +49,18 @@ def dev_mask(labels: Any, fraction: float | None, *, seed: int, stratify: bool) 
     if not held.any():
         raise DataError("every class has a single example, none can be held out for dev", "give a dev split")
     return held
+
+
+def _strata(labels: Any) -> NDArray[Any]:
+    """The group of each text: its class; with several labels the rarest that it has; with other targets only one."""
+    table = np.array(labels, dtype=None if np.ndim(labels[0]) == 0 else np.float64)
+    if table.ndim == 1:
+        return table
+    table = np.nan_to_num(table)
+    if not np.isin(table, (0, 1)).all():
+        return np.zeros(len(table), dtype=np.int64)
+    rare = np.argsort(table.sum(0), kind="stable")
+    return np.where(table.any(1), rare[table[:, rare].argmax(1)], -1)
 
 
 def _shares(sizes: Sequence[int], wanted: int) -> list[int]:

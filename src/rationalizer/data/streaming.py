@@ -24,7 +24,7 @@ from typing import Any
 from rationalizer import __version__
 from rationalizer.data.bad_rows import BadRow, BadRows
 from rationalizer.data.column_names import Columns
-from rationalizer.data.corpus import Corpus, default_budget
+from rationalizer.data.corpus import Corpus, Target, default_budget
 from rationalizer.data.corpus_files import check_one_kind, find_splits
 from rationalizer.data.disk_examples import DiskExamples, Writer, signed, unsigned
 from rationalizer.data.examples import example_from_row
@@ -108,7 +108,8 @@ def stream_corpus(source: str | Path, options: ReadOptions | None = None, **sett
     if record is None:
         with _new_folder(cache, key) as folder, _progress(parts, options.on_progress) as on_rows:
             record = _write(folder, parts, options, resolved, on_rows)
-    labels = Labels(record["task"], tuple(record["classes"]))
+    targets = tuple(Target(name, tuple(classes)) for name, classes in record["targets"])
+    labels = Labels(record["task"], tuple(record["classes"]), targets)
     values = labels.task == "regression"
     stored = {name: DiskExamples(cache / key / name) for name in record["parts"]}
     stored = {name: part.select(is_usable(part.labels)) for name, part in stored.items()}
@@ -128,6 +129,7 @@ def stream_corpus(source: str | Path, options: ReadOptions | None = None, **sett
         rule=options.split_rule(first),
         columns=replace(first, weight=None).by_kind(),
         skipped=tuple(record["skipped"]),
+        targets=labels.targets,
     )
 
 
@@ -145,7 +147,7 @@ def _write(
     for name in ("train", "dev", "test"):
         if name not in parts:
             continue
-        writer, column = Writer(folder / name), LabelsBuilder()
+        writer, column = Writer(folder / name), LabelsBuilder(options.task)
         for path in parts[name]:
             column.begin(path)
             _write_file(path, options, resolved[path], writer, column, bad, on_rows)
@@ -161,6 +163,7 @@ def _write(
     record = {
         "task": labels.task,
         "classes": labels.classes,
+        "targets": [(target.name, target.classes) for target in labels.targets],
         "parts": written,
         "skipped": bad.messages(),
         "files": {str(path.relative_to(folder)): _sha256(path) for name in written for path in _files(folder / name)},
@@ -189,7 +192,7 @@ def _write_file(
             bad.add(path, number, row.error)
         else:
             try:
-                label = column.parse(row.get(columns.label), number)
+                label = column.parse(columns.read_label(row), number)
                 writer.add(example_from_row(row, columns, None, rule))
                 column.add(label, number)
             except ValueError as error:

@@ -1,6 +1,12 @@
 """Explanations, and functions that draw them as terminal text, HTML, SVG or PNG."""
 
-from rationalizer.drawing.explanation import AnyExplanation, Explanation, Explanations, PairExplanation
+from rationalizer.drawing.explanation import (
+    AnyExplanation,
+    Explanation,
+    Explanations,
+    LabelExplanation,
+    PairExplanation,
+)
 from rationalizer.drawing.html import HtmlTable, Section, article, html_closing, html_opening, to_html, to_html_page
 from rationalizer.drawing.png import to_png
 from rationalizer.drawing.selected_words import AlignedWords, Label, SelectedWord
@@ -14,6 +20,7 @@ __all__ = [
     "Explanations",
     "HtmlTable",
     "Label",
+    "LabelExplanation",
     "PairExplanation",
     "Section",
     "SelectedWord",

@@ -29,6 +29,8 @@ def describe_prediction(explanation: AnyExplanation, truth: Label | None) -> Pre
         return PredictionText("no label", f"the model has learned to {selects}, not to predict labels")
     if truth is None:
         return PredictionText(label)
+    if isinstance(explanation.label, dict):
+        return PredictionText(label, f"true: {label_text(truth)}")
     if explanation.probabilities is None:
         error = abs(float(explanation.label) - float(truth))
         return PredictionText(label, f"true value {label_text(truth)}, off by {error:.3g}")

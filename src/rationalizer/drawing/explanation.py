@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, SupportsIndex, overload
 
 import numpy as np
@@ -53,9 +53,31 @@ class _Drawable:
         if values["probabilities"] is not None:
             values["probabilities"] = {str(label): p for label, p in values["probabilities"].items()}
         values["words"] = [word.to_dict() for word in values["words"]]
+        if "labels" in values:
+            values["labels"] = [one.to_dict() for one in values["labels"]]
         if (record := values.pop("record")) is not None:
             values["record"] = record.to_dict()
         return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
+
+
+@dataclass(frozen=True)
+class LabelExplanation:
+    """One of several labels or targets, or one class: its prediction, and the words from which alone it was predicted,
+    if it has a rationale of its own."""
+
+    name: Label
+    value: Label  # of a label whether the text has it (True or False), else the predicted class or value
+    probability: float | None  # of the label, or of the class; None for values
+    mask: tuple[float, ...]
+    selected: tuple[bool, ...]
+    spans: tuple[tuple[int, int], ...]
+    annotation: tuple[bool, ...] | None = None
+    probabilities: dict[Label, float] | None = None  # of the classes of a target
+    threshold: float | None = None  # the probability from which a text has the label
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields as plain values for JSON."""
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -63,8 +85,10 @@ class Explanation(_Drawable):
     """A prediction and its rationale: the words that the predictor read. Token k is `text[slice(*offsets[k])]`."""
 
     text: str
-    label: Label  # the predicted class, or value
-    probabilities: dict[Label, float] | None  # class -> probability; None for regression
+    # The predicted class, or value; of several labels a tuple of those that the text has, of several targets their
+    # values by name.
+    label: Any
+    probabilities: dict[Label, float] | None  # class or label -> probability; None for values
     tokens: tuple[str, ...]
     offsets: tuple[tuple[int, int], ...]
     mask: tuple[float, ...]  # the factor of each token in the predictor; 0: not visible
@@ -76,6 +100,10 @@ class Explanation(_Drawable):
     words: tuple[SelectedWord, ...] = ()  # the selected words, without punctuation, the largest weights first
     warnings: tuple[str, ...] = ()  # what to know before the prediction is trusted, as sentences
     record: Any = None  # the `records.DecisionRecord`, if explain was asked for it
+    labels: tuple[
+        LabelExplanation, ...
+    ] = ()  # each label, target or class; `selected` is the union of their rationales
+    separate: bool = False  # whether each of `labels` has a rationale of its own
 
     def __post_init__(self) -> None:
         _fill(self, "unknown", False, len(self.tokens))
@@ -89,6 +117,14 @@ class Explanation(_Drawable):
     def rationale(self) -> str:
         """The selected words as they stand in the text, with " ... " between spans."""
         return " ... ".join(self.text[start:end] for start, end in self.spans)
+
+    def rationale_of(self, name: Label) -> str:
+        """The words selected for one of `labels`, as they stand in the text."""
+        found = next((one for one in self.labels if one.name == name), None)
+        if found is None:
+            known = ", ".join(str(one.name) for one in self.labels) or "no rationale for single labels"
+            raise KeyError(f"there is no label {name!r}; the explanation has {known}")
+        return " ... ".join(self.text[start:end] for start, end in found.spans)
 
     @property
     def readable(self) -> bool:

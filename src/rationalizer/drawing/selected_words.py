@@ -87,7 +87,11 @@ def describe_direction(
     return f"{'for' if weight > 0 else 'against'} {label_text(label)}"
 
 
-def label_text(label: Label) -> str:
+def label_text(label: Any) -> str:
+    if isinstance(label, tuple):  # of several labels those that the text has
+        return ", ".join(map(label_text, label)) or "no label"
+    if isinstance(label, dict):  # of several targets
+        return ", ".join(f"{name}: {label_text(value)}" for name, value in label.items())
     if isinstance(label, Real) and not isinstance(label, Integral):
         return f"{float(label):.4g}"
     return str(label)

@@ -252,9 +252,10 @@ class ExportedModel:
 
     def label_of(self, example: AnyExample) -> Label | None:
         """Return the true label of an example as the user wrote it; None if it has none."""
-        if example.label is None:
+        label: Any = example.label  # exported models predict one class or value
+        if label is None:
             return None
-        return float(example.label) if self.classes is None else self.classes[int(example.label)]
+        return float(label) if self.classes is None else self.classes[int(label)]
 
     def _explain(self, item: BatchItem, settings: Settings, reasons: bool | None) -> AnyExplanation:
         predict, z = self._select(item, settings)

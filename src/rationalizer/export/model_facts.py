@@ -89,6 +89,8 @@ def read_facts(folder: Path, name: str | None = None) -> ModelFacts:
     method = _describe_method(config)
     if stored["task"] not in ("classification", "regression"):
         raise NotExportableError(f"the task {stored['task']!r} cannot be exported", "use PyTorch for this model")
+    if config.get("rationales") in ("per-label", "disjoint"):
+        raise NotExportableError("a model with a rationale for each class cannot be exported", "use PyTorch for it")
     if config["encoder"] != "bilstm" and "subwords" not in encoder:
         raise NotExportableError(
             f"the encoder {config['encoder']!r} cannot be exported", "use a BiLSTM or a transformer"

@@ -9,7 +9,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rationalizer.inference.predict import OnBatch, Predictions, predict, predict_from, with_settings
+from rationalizer.inference.predict import (
+    OnBatch,
+    Predictions,
+    one_rationale,
+    predict,
+    predict_from,
+    with_settings,
+)
+from rationalizer.inference.several_targets import evaluate_several
 from rationalizer.metrics import AnnotatorComparison, PairEvaluation, Scores, TextEvaluation, compute_scores
 from rationalizer.metrics import compare_with_annotators as compare_masks
 from rationalizer.metrics.faithfulness import AOPC_FRACTIONS
@@ -46,6 +54,15 @@ def evaluate(
     """
     trained = with_settings(trained, budget, constraints)
     predictions = predictions or predict(trained, examples, on_batch=on_batch)
+    separate = trained.description.rationales != "shared"
+    if faithfulness and (separate or trained.description.labels.names):
+        raise ValueError(
+            "comprehensiveness and sufficiency are for models with one rationale and one label; leave it out"
+        )
+    if trained.description.labels.names:
+        return evaluate_several(trained, cast("Sequence[Example]", examples), predictions)
+    if not trained.pairs:
+        predictions = one_rationale(predictions)
     unlabelled = [i for i, example in enumerate(examples) if example.label is None]
     marked = any(example.annotated for example in examples)
     if unlabelled and (len(unlabelled) < len(examples) or not marked):
@@ -125,6 +142,7 @@ def compare_with_annotators(
     shared = [
         example for example in examples if example.annotator_masks is not None and len(example.annotator_masks) > 1
     ]
+    trained.require_single("a comparison with annotators")
     if trained.pairs or not shared:
         raise ValueError("no text has annotations of at least two people")
     by_size: dict[int, list[tuple[int, int]]] = {}  # number of words -> (text, person)
@@ -152,6 +170,7 @@ def standalone_agreement(
     """
     if trained.pairs:
         raise ValueError("standalone_agreement takes single texts; this model takes pairs of texts")
+    trained.require_single("standalone_agreement")
     predictions = predictions or predict(trained, examples)
     nonempty = [i for i, selected in enumerate(predictions.selected) if selected.any()]
     if not nonempty:

@@ -17,7 +17,7 @@ from rationalizer.models.batch_constraints import BatchConstraints
 from rationalizer.models.batches import batch_loader
 from rationalizer.models.devices import inference_threads
 from rationalizer.models.trained_model import TrainedModel
-from rationalizer.nn import Encoder
+from rationalizer.nn import Encoder, HighlightModel
 from rationalizer.plurals import count_of
 from rationalizer.text import AnyExample, Budget, PairExample
 
@@ -30,18 +30,27 @@ class Predictions:
     """Predictions and rationales, in the order of the examples."""
 
     outputs: NDArray[np.float32]  # (examples, classes) probabilities, or (examples,) values
-    # Per example, one number per token; for pairs of texts, a matrix with one number per pair of words.
+    # Per example, one number per token; with several rationales, a row for each label, target or class; for pairs of
+    # texts, a matrix with one number per pair of words.
     weights: list[NDArray[np.float32]]  # the factor of each token in the predictor; 0: not selected
     scores: list[NDArray[np.float32]]  # the generator's scores, which rank the tokens
 
     @property
     def labels(self) -> NDArray[Any]:
-        """The indices of the most probable classes, or the values."""
+        """The indices of the most probable classes, or the values; not for several labels or targets."""
         return self.outputs.argmax(-1) if self.outputs.ndim == 2 else self.outputs
 
     @property
     def selected(self) -> list[NDArray[np.bool_]]:
         return [weights != 0 for weights in self.weights]
+
+
+def one_rationale(predictions: Predictions) -> Predictions:
+    """With a rationale for each class, the union of them: the probabilities depend on all."""
+    if all(weights.ndim == 1 for weights in predictions.weights):
+        return predictions
+    weights, scores = ([row.max(0) for row in rows] for rows in (predictions.weights, predictions.scores))
+    return Predictions(predictions.outputs, weights, scores)
 
 
 @torch.inference_mode()
@@ -76,7 +85,7 @@ def predict(
             rows.append((batch.index.cpu(), model.head.predict(output.outputs).cpu()))
             for values, padded in ((weights, output.z), (scores, output.scores)):
                 for index, row in zip(batch.index.tolist(), padded.float().cpu().numpy(), strict=True):
-                    values[index] = row[tuple(map(slice, examples[index].shape))]  # without padding
+                    values[index] = row[(..., *map(slice, examples[index].shape))]  # without padding
             if on_batch is not None:
                 on_batch(len(batch))
     return Predictions(_in_order(trained, rows), weights, scores)
@@ -91,23 +100,24 @@ def predict_from(
     batch_size: int = BATCH,
     on_batch: OnBatch | None = None,
 ) -> NDArray[np.float32]:
-    """Predict probabilities (or values) from exactly the words in `masks`: one 0/1 or weight per token; for pairs of
-    texts a matrix with one per pair of words."""
+    """Predict probabilities (or values) from exactly the words in `masks`: one 0/1 or weight per token; with several
+    rationales the same for all, or a row for each; for pairs of texts a matrix with one per pair of words."""
     _require_kind(trained, examples)
-    _check_masks(examples, masks)
+    _check_masks(examples, masks, _rationales(trained))
     model = trained.model.eval()
-    rows: list[tuple[Tensor, Tensor]] = []
+    predicted: list[tuple[Tensor, Tensor]] = []
     with inference_threads(uses_threads=trained.encoder.uses_threads):
         for batch in _batches(trained.encoder, examples, batch_size):
             texts = [words.to(trained.device) for words in batch.texts]
-            z = np.zeros((len(batch), *(words.mask.shape[1] for words in texts)), dtype=np.float32)
+            rows = () if trained.pairs else np.shape(masks[int(batch.index[0])])[:-1]
+            z = np.zeros((len(batch), *rows, *(words.mask.shape[1] for words in texts)), dtype=np.float32)
             for row, index in enumerate(batch.index.tolist()):
-                z[row][tuple(map(slice, examples[index].shape))] = masks[index]
+                z[row][(..., *map(slice, examples[index].shape))] = masks[index]
             outputs = model.predict_from(torch.from_numpy(z).to(trained.device), *texts)
-            rows.append((batch.index.cpu(), model.head.predict(outputs).cpu()))
+            predicted.append((batch.index.cpu(), model.head.predict(outputs).cpu()))
             if on_batch is not None:
                 on_batch(len(batch))
-    return _in_order(trained, rows)
+    return _in_order(trained, predicted)
 
 
 def with_settings(trained: TrainedModel, budget: Budget | float | str | None, constraints: Any) -> TrainedModel:
@@ -130,15 +140,21 @@ def _require_kind(trained: TrainedModel, examples: Sequence[AnyExample]) -> None
 
 def _in_order(trained: TrainedModel, rows: list[tuple[Tensor, Tensor]]) -> NDArray[np.float32]:
     if not rows:
-        return np.zeros((0, len(trained.classes)) if trained.classes else 0, dtype=np.float32)
+        width = len(trained.classes) + sum(max(1, len(target.classes)) for target in trained.description.targets)
+        return np.zeros((0, width) if width else 0, dtype=np.float32)
     index, outputs = (torch.cat(part) for part in zip(*rows, strict=True))
     return outputs[index.argsort()].numpy()
 
 
-def _check_masks(examples: Sequence[AnyExample], masks: Sequence[Any]) -> None:
+def _rationales(trained: TrainedModel) -> int:
+    """The number of rationales of a text."""
+    return trained.model.labels if isinstance(trained.model, HighlightModel) else 1
+
+
+def _check_masks(examples: Sequence[AnyExample], masks: Sequence[Any], rationales: int) -> None:
     if len(masks) != len(examples):
         raise ValueError(f"expected one mask per example, got {len(masks)} for {count_of(len(examples), 'example')}")
     for i, (example, mask) in enumerate(zip(examples, masks, strict=True)):
-        if np.shape(mask) != example.shape:
+        if np.shape(mask) not in (example.shape, (rationales, *example.shape)):
             words, entries = (" × ".join(map(str, shape)) for shape in (example.shape, np.shape(mask)))
             raise ValueError(f"mask {i} has {entries} entries for {words} tokens")

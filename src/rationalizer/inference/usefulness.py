@@ -23,6 +23,7 @@ def annotation_usefulness(trained: TrainedModel, examples: Sequence[AnyExample],
     the disagreement with people, if there are labels or annotations (the error of the prediction, and one minus the F1
     of rationale and annotation).
     """
+    trained.require_single("a ranking of texts by how useful their annotation is")
     found = zip(examples, predictions.selected, predictions.scores, strict=True)
     unsure = np.array([_unsureness(selected, scores) for _, selected, scores in found])
     ranks = [_ranks(unsure)]

@@ -17,14 +17,22 @@ class Scores(Mapping[str, float]):
 
     Args:
         findings: signs of degeneration.
+        by_label: the scores of each of several labels or targets; `values` are then over all of them.
         values: scores by name; None: not measured.
     """
 
-    def __init__(self, *, findings: tuple[Finding, ...] = (), **values: float | None) -> None:
+    def __init__(
+        self,
+        *,
+        findings: tuple[Finding, ...] = (),
+        by_label: Mapping[str, Scores] | None = None,
+        **values: float | None,
+    ) -> None:
         for name in values:
             METRICS[name]  # an unknown name is an error
         self._values = {name: value for name, value in values.items() if value is not None}
         self.findings = findings
+        self.by_label: Mapping[str, Scores] = by_label or {}
 
     def __getitem__(self, name: str) -> float:
         return self._values[name]
@@ -45,7 +53,7 @@ class Scores(Mapping[str, float]):
 
     def replace(self, **values: float | None) -> Scores:
         """A copy with other values; None removes a score."""
-        return Scores(findings=self.findings, **{**self._values, **values})
+        return Scores(findings=self.findings, by_label=self.by_label, **{**self._values, **values})
 
     def as_dict(self) -> dict[str, float]:
         """The measured scores as one flat row of a table; without the findings."""
@@ -54,7 +62,8 @@ class Scores(Mapping[str, float]):
 
 def compute_scores(evaluation: Evaluation) -> Scores:
     """Compute all metrics that the evaluation allows, and look for signs of degeneration."""
-    return Scores(findings=_findings(evaluation), **compute_values(evaluation))
+    values: dict[str, Any] = dict(compute_values(evaluation))
+    return Scores(findings=_findings(evaluation), **values)
 
 
 def _findings(evaluation: Evaluation) -> tuple[Finding, ...]:

@@ -18,10 +18,12 @@ from rationalizer.data.disk_examples import Numbers, labels, lengths, words_of_s
 from rationalizer.models.batch_constraints import BatchConstraints
 from rationalizer.nn import Encoder
 from rationalizer.text import AnyExample, WordBatch
+from rationalizer.text.example import LabelValue
 
 # Shuffled examples are sorted by length within pools of this many batches: large enough for little padding, small
 # enough that batches are composed differently in every epoch.
 POOL_BATCHES = 50
+Annotations = bool | Sequence[str]  # whether batches have annotations; or the labels of which each has its own
 
 T = TypeVar("T")
 
@@ -31,10 +33,10 @@ class Batch:
     """Examples with one text each, or two."""
 
     texts: tuple[WordBatch, ...]
-    labels: Tensor | None  # (batch,) int64 classes or float32 values
+    labels: Tensor | None  # (batch,) int64 classes or float32 values; (batch, targets) float32, NaN if not given
     index: Tensor  # (batch,) int64: position of each example in its dataset
     constraints: LayerConstraints | PairLayerConstraints | None = None
-    annotation: Tensor | None = None  # (batch, n) bool; (batch, m, n) for pairs
+    annotation: Tensor | None = None  # (batch, n) bool; (batch, labels, n) for each label; (batch, m, n) for pairs
     weights: Tensor | None = None  # (batch,) float32 factors of the losses; None: all 1
     share: float = 1.0  # size of this shard relative to the whole batch
 
@@ -69,9 +71,10 @@ def collate(
     encoder: Encoder,
     constraints: BatchConstraints | None = None,
     *,
-    annotations: bool = False,
+    annotations: Annotations = False,
 ) -> Batch:
-    """Return a batch of (position, example) pairs, padded to the longest text; `annotations`: with their annotation."""
+    """Return a batch of (position, example) pairs, padded to the longest text; `annotations`: with their annotation, or
+    with one for each of these labels."""
     if not examples:
         raise ValueError("a batch needs at least one example")
     members = [example for _, example in examples]
@@ -79,7 +82,7 @@ def collate(
     index = torch.tensor([position for position, _ in examples], dtype=torch.int64)
     built = None if constraints is None else constraints(examples, [words.counted for words in texts])
     labels = _labels([example.label for example in members])
-    annotation = _annotation(members, texts) if annotations else None
+    annotation = _annotation(members, texts, annotations) if annotations else None
     return Batch(texts, labels, index, built, annotation, _weights(members))
 
 
@@ -88,7 +91,14 @@ def _weights(examples: Sequence[AnyExample]) -> Tensor | None:
     return None if all(weight == 1 for weight in weights) else torch.tensor(weights, dtype=torch.float32)
 
 
-def _annotation(examples: Sequence[AnyExample], texts: Sequence[WordBatch]) -> Tensor:
+def _annotation(examples: Sequence[AnyExample], texts: Sequence[WordBatch], which: Annotations) -> Tensor:
+    if not isinstance(which, bool):
+        by_label = np.zeros((len(examples), len(which), texts[0].mask.shape[1]), dtype=np.bool_)
+        for table, example in zip(by_label, examples, strict=True):
+            marked = getattr(example, "label_annotations", None) or {}
+            for row, name in zip(table, which, strict=True):
+                row[: len(marked.get(name, ()))] = marked.get(name, ())
+        return torch.from_numpy(by_label)
     annotation = np.zeros((len(examples), *(words.mask.shape[1] for words in texts)), dtype=np.bool_)
     for row, example in zip(annotation, examples, strict=True):
         for index in example.annotated:
@@ -96,11 +106,13 @@ def _annotation(examples: Sequence[AnyExample], texts: Sequence[WordBatch]) -> T
     return torch.from_numpy(annotation)
 
 
-def _labels(labels: Sequence[int | float | None]) -> Tensor | None:
+def _labels(labels: Sequence[LabelValue]) -> Tensor | None:
     if all(label is None for label in labels):
         return None
     if any(label is None for label in labels):
         raise ValueError(f"a batch has labels for all its examples or for none, got {list(labels)}")
+    if isinstance(labels[0], tuple):
+        return torch.from_numpy(np.array(labels, dtype=np.float32))
     floating = any(isinstance(label, float) for label in labels)
     return torch.tensor(labels, dtype=torch.float32 if floating else torch.int64)
 
@@ -242,7 +254,7 @@ def _collate_shard(
     shard: tuple[list[tuple[int, AnyExample]], float],
     encoder: Encoder,
     constraints: BatchConstraints | None,
-    annotations: bool,
+    annotations: Annotations,
 ) -> Batch:
     examples, share = shard
     return replace(collate(examples, encoder, constraints, annotations=annotations), share=share)
@@ -259,7 +271,7 @@ def batch_loader(
     epoch: int = 0,
     workers: int = 0,
     constraints: BatchConstraints | None = None,
-    annotations: bool = False,
+    annotations: Annotations = False,
     balanced: bool = False,
     shard: Shard = Shard(),  # noqa: B008 (a tuple)
 ) -> DataLoader[Any]:

@@ -78,7 +78,7 @@ def compute_class_weights(
 
 def _find_class(name: str, classes: Sequence[str]) -> int:
     try:
-        return int(Labels("classification", tuple(classes)).encode(name))
+        return int(Labels("classification", tuple(classes)).encode_one(name))
     except DataError:
         raise ValueError(
             f"class_weight names the class {name!r}, but the classes are {', '.join(classes)}; correct the name"

@@ -71,6 +71,9 @@ class Config:
     dropout: Fraction = 0.3  # dropout probability
     pooling: Pooling = "max"  # how the states of the words become one vector
     objective: str = "full-text"  # what the training minimises: joint, full-text, fr, dr, mcd, dar, mgr or mrd
+    # One rationale for all labels ("shared"), one for each label, target or class ("per-label"), or such without common
+    # words ("disjoint"); "auto": one for each of up to 20 labels or targets of a text, but one for all classes.
+    rationales: Literal["auto", "shared", "per-label", "disjoint"] = "auto"
     annotation_weight: Weight = 0.0  # weight of the loss of the scores against annotations
     # Weights of the classes in the loss, on train and dev; "balanced": all classes weigh the same; none: all texts do.
     class_weight: ClassWeight = "balanced"
@@ -115,6 +118,8 @@ class Config:
         return configure(stored["method"], flat_settings(stored), pairs=stored.get("pairs", False), stored=True)
 
 
+SEPARATE = ("per-label", "disjoint")  # rationales of which a text has several
+MOST_SEPARATE = 20  # labels with a rationale each by default; the time of a training step grows with their number
 OPTIONS = ("options", "encoder_options", "objective_options")
 IDENTITY = ("method", "pairs", *OPTIONS)  # fields that are not settings
 # Settings of earlier versions, and what to write in their place.
@@ -198,6 +203,11 @@ def configure(
     for key, value in objective.encoder_defaults(options["encoder_options"]).items():
         if key not in overrides:
             options["encoder_options"][key] = value
+    if values.get("rationales") in SEPARATE and options["encoder_options"].get("unselected") != "mask":
+        # Rationales without gaps are short, so that many of them cost little.
+        options["encoder_options"] |= {"gaps": "closed"} if "gaps" in types["encoder_options"] else {}
+        if "gaps" in overrides:
+            options["encoder_options"]["gaps"] = _parse("gaps", overrides["gaps"], types["encoder_options"]["gaps"][0])
     if "full_text_epochs" in preset and "full_text_epochs" not in overrides:
         # The preset leaves at least one epoch for selections.
         most = values.get("epochs", Config.epochs) - 1 if _selects(method, pairs) else 0
@@ -317,6 +327,28 @@ def _check_combinations(config: Config) -> None:
     with_constraints(config, config.constraints)  # also checks the budget
 
 
+def _separate_conflict(config: Config) -> str | None:
+    """Return why a text cannot have one rationale for each label with these settings; None if it can."""
+    if config.pairs:
+        return "is for single texts, not for pairs"
+    if not EXTRACTORS[config.method].supports_labels:
+        return f"is for {' or '.join(n for n, kind in EXTRACTORS.items() if kind.supports_labels)}, not {config.method}"
+    if config.budget.kind == "average":
+        return f"needs a fixed budget, got {config.budget}"
+    if any(isinstance(each, FactorConstraint) for each in config.constraints):
+        return "does not support your own factors"
+    if config.rationales == "disjoint" and config.constraints:
+        return f"does not support constraints ({config.constraints[0]})"
+    return None
+
+
+def resolve_rationales(config: Config, labels: int) -> Literal["shared", "per-label", "disjoint"]:
+    """Return what the setting `rationales` means for texts with this many labels or targets; 0: one label."""
+    if config.rationales != "auto":
+        return config.rationales
+    return "per-label" if 0 < labels <= MOST_SEPARATE and _separate_conflict(config) is None else "shared"
+
+
 def with_budget(config: Config, budget: Budget) -> Config:
     """Return the config with this budget; ValueError if its method does not support a budget of this kind."""
     if budget.kind == "enough":
@@ -338,7 +370,10 @@ def with_budget(config: Config, budget: Budget) -> Config:
         excluded = next((each for each in config.constraints if each.name in ("monotone", "exactly-k")), None)
         if excluded is not None:
             raise ValueError(f"a budget on average cannot be combined with {excluded}; use a fixed share")
-    return replace(config, budget=budget)
+    changed = replace(config, budget=budget)
+    if config.rationales in SEPARATE and (problem := _separate_conflict(changed)):
+        raise ValueError(f"rationales={config.rationales} {problem}; use rationales=shared")
+    return changed
 
 
 def objective_conflict(name: str, method: str, *, pairs: bool) -> str | None:

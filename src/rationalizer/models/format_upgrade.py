@@ -29,6 +29,7 @@ ADDED_SETTINGS: Mapping[str, Any] = {
     "class_weight": None,
     "sampling": "once",
     "premise_context": "whole",
+    "rationales": "shared",
 }
 OLD_OBJECTIVE = ("guide", "slow_predictor")  # formats 4 and 5; an objective each since
 ADDED_OPTIONS: Mapping[str, Mapping[str, Any]] = {"spectra": {"mask_tolerance": 0.0}}  # method -> option -> value

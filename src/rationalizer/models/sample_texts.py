@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain, zip_longest
+from typing import Any
 
 from rationalizer.data import Corpus
 from rationalizer.text import AnyExample
@@ -20,8 +21,14 @@ def choose_samples(corpus: Corpus, count: int) -> tuple[SampleText, ...]:
         short = {text: candidates[text] for text in sorted(candidates, key=_length)[:count]}
     if not count or not short:
         return ()
+    if corpus.label_names:
+        # Texts with many labels, or values, first.
+        found: dict[SampleText, Any] = {text: example.label for text, example in short.items()}
+        given = {text: sum(bool(value) for value in label or ()) for text, label in found.items()}
+        return tuple(sorted(short, key=lambda text: (-given[text], text)))[:count]
     if not corpus.classes:
-        ordered = sorted(short, key=lambda text: (float(short[text].label or 0), text))
+        values: dict[SampleText, Any] = {text: example.label for text, example in short.items()}
+        ordered = sorted(short, key=lambda text: (float(values[text] or 0), text))
         steps = min(count, len(ordered))
         return tuple(ordered[k * (len(ordered) - 1) // max(steps - 1, 1)] for k in range(steps))
     by_class = [[text for text, example in short.items() if example.label == k] for k in range(len(corpus.classes))]

@@ -18,7 +18,7 @@ and, if TensorBoard is installed, `logs/` hold the history for other programs. T
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +27,8 @@ from typing import Any, Literal, get_args
 import torch
 
 from rationalizer.constraints import parse_constraints
-from rationalizer.data.corpus import Task
+from rationalizer.data.corpus import Target, Task
+from rationalizer.data.labels import Labels
 from rationalizer.models.atomic_files import (
     RECOPY_REMEDY,
     read_json,
@@ -38,7 +39,7 @@ from rationalizer.models.atomic_files import (
     write_tensors,
 )
 from rationalizer.models.compact_weights import compact_weights, name_tables, resolve_tables, restore_weights
-from rationalizer.models.config import OPTIONS, Config, with_budget, with_constraints
+from rationalizer.models.config import OPTIONS, Config, resolve_rationales, with_budget, with_constraints
 from rationalizer.models.devices import check_device
 from rationalizer.models.folder_format import FORMAT
 from rationalizer.models.format_upgrade import (
@@ -50,7 +51,17 @@ from rationalizer.models.format_upgrade import (
 )
 from rationalizer.models.json_schema import find_mismatch, find_tensor_mismatch
 from rationalizer.models.sample_texts import SampleText
-from rationalizer.nn import EXTRACTORS, Encoder, HighlightModel, Model, PairModel, Punctuation, encoder_class
+from rationalizer.nn import (
+    EXTRACTORS,
+    Encoder,
+    HighlightModel,
+    Model,
+    PairModel,
+    Punctuation,
+    Rationales,
+    encoder_class,
+)
+from rationalizer.suggestions import did_you_mean
 from rationalizer.text import Budget, SentenceRule, SplitRule
 from rationalizer.text.language import Languages
 
@@ -62,11 +73,13 @@ HISTORY_CSV, LOGS = "history.csv", "logs"
 EXAMPLES = "examples.json"
 
 TASKS = set(get_args(Task))
+TARGET = {"sigmoid?": bool, "mean?": float, "deviation?": float}
 CONFIG_SCHEMA = {
     "format": int,
     "task": TASKS,
     "classes": [str],
-    "target": {"sigmoid?": bool, "mean?": float, "deviation?": float},
+    "target": TARGET,
+    "targets?": [{"name": str, "classes": [str], "target": TARGET}],
     "label_type": set(get_args(LabelType)),
     "columns": {str: str},
     "config": {
@@ -81,7 +94,7 @@ CONFIG_SCHEMA = {
 EPOCH = {"seconds": float, str: float}
 ALARM = {"epoch": int, "kind": str, "message": str, "value": float}
 HISTORY_SCHEMA = {
-    "score": {"macro_f1", "mse", "token_f1", "alignment_f1"},
+    "score": {"macro_f1", "micro_f1", "mse", "token_f1", "alignment_f1"},
     "best": (float, None),
     "best_epoch": (int, None),
     "warnings?": [str],  # about the predictions of the best epoch on dev; older models lack it
@@ -92,6 +105,7 @@ HISTORY_SCHEMA = {
     "versions": {str: str},
     # Multipliers of an average budget and the mean shares that they give on dev, under the bounds of the training.
     "calibration?": {"shares": [float], "multipliers": [float], "least": float, "most": float},
+    "thresholds?": [float],  # of several labels: the probability from which a text has the label, calibrated on dev
     "threads?": (int, None),  # number of CPU threads; older models lack it
     "alarms?": [ALARM],  # signs of degeneration on dev; older models lack it
     "languages?": {"codes": [str], "common_words": [str]},  # of the training texts; older models lack it
@@ -110,6 +124,18 @@ class Description:
     label_type: LabelType = "str"  # the type of the class labels before they became names
     # The columns of the file or table it was trained on: {"text": "review"}.
     columns: Mapping[str, str] = field(default_factory=dict)
+    targets: tuple[Target, ...] = ()  # for the task "multi-target"
+    target_settings: tuple[dict[str, Any], ...] = ()  # `target` of each
+
+    @property
+    def labels(self) -> Labels:
+        """The encoding of labels."""
+        return Labels(self.task, self.classes, self.targets)
+
+    @property
+    def rationales(self) -> Rationales:
+        """Whether all labels share a rationale."""
+        return resolve_rationales(self.config, len(self.labels.names))
 
     @property
     def pairs(self) -> bool:
@@ -137,14 +163,21 @@ class Description:
             # Only annotations say which words have no partner.
             settings |= {"faithful": config.faithful, "premise_context": config.premise_context}
             return PairModel(encoder, **settings, threshold=config.annotation_weight > 0)
-        return HighlightModel(encoder, **settings)
+        several: dict[str, Any] = {"rationales": self.rationales}
+        several["labels"] = len(self.classes) if self.task == "multi-label" else 0
+        pairs = zip(self.targets, self.target_settings, strict=True)
+        several["targets"] = [(len(target.classes), settings) for target, settings in pairs]
+        return HighlightModel(encoder, **settings, **several)
 
     def to_json(self) -> dict[str, Any]:
+        pairs = zip(self.targets, self.target_settings, strict=True)
+        targets = [{"name": one.name, "classes": list(one.classes), "target": own} for one, own in pairs]
         return {
             "format": FORMAT,
             "task": self.task,
             "classes": list(self.classes),
             "target": self.target,
+            **({"targets": targets} if targets else {}),
             "label_type": self.label_type,
             "columns": dict(self.columns),
             "config": self.config.to_json(),
@@ -169,8 +202,10 @@ class Description:
             own = {options: dict.fromkeys(getattr(config, options), object) for options in OPTIONS}
             if problem := find_mismatch(stored["config"], known | own, "config"):
                 raise ValueError(problem)
-            if (stored["task"] == "regression") != (not stored["classes"]):
+            if (stored["task"] in ("regression", "multi-target")) != (not stored["classes"]):
                 raise ValueError(f"task {stored['task']!r} cannot have the classes {stored['classes']}")
+            if (stored["task"] == "multi-target") != bool(stored.get("targets")):
+                raise ValueError(f"task {stored['task']!r} does not fit the targets {stored.get('targets')}")
             if stored["task"] == "regression" and "sigmoid" not in stored["target"]:
                 raise ValueError("target.sigmoid is missing")
         except (TypeError, ValueError) as error:
@@ -182,6 +217,8 @@ class Description:
             stored["target"],
             stored["label_type"],
             stored["columns"],
+            tuple(Target(each["name"], tuple(each["classes"])) for each in stored.get("targets", ())),
+            tuple(each["target"] for each in stored.get("targets", ())),
         )
 
 
@@ -262,6 +299,39 @@ class TrainedModel:
     def seconds(self) -> float:
         """The time of all epochs."""
         return round(sum(row["seconds"] for row in self.history["epochs"]), 3)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it predicts one label, from one rationale."""
+        return not self.description.labels.names and self.description.rationales == "shared"
+
+    def require_single(self, what: str) -> None:
+        """Raise ValueError if the model predicts several labels or targets, or has a rationale for each class."""
+        if not self.is_single:
+            several = "several labels" if self.description.labels.names else "a rationale for each class"
+            raise ValueError(f"{what} needs a model with one label and one rationale, but this one has {several}")
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """Of several labels: the probability of each from which a text has it."""
+        return tuple(self.history.get("thresholds") or (0.5,) * len(self.classes))
+
+    def with_thresholds(self, thresholds: Mapping[str, float] | Sequence[float] | float) -> TrainedModel:
+        """Return the model with other thresholds of its labels: for some by name, for each, or one for all."""
+        if self.task != "multi-label":
+            raise ValueError(
+                f"thresholds are for models with several labels, but this is a {self.task}; leave them out"
+            )
+        if isinstance(thresholds, Mapping):
+            for name in thresholds:
+                if name not in self.classes:
+                    raise ValueError(f"the label {name!r} is unknown; {did_you_mean(name, self.classes)}")
+            own = [thresholds.get(name, old) for name, old in zip(self.classes, self.thresholds, strict=True)]
+        else:
+            own = [thresholds] * len(self.classes) if isinstance(thresholds, float | int) else list(thresholds)
+        if len(own) != len(self.classes) or not all(0 <= float(limit) <= 1 for limit in own):
+            raise ValueError(f"expected a probability for each of {len(self.classes)} labels, got {thresholds!r}")
+        return replace(self, history={**self.history, "thresholds": [float(limit) for limit in own]})
 
     @property
     def device(self) -> torch.device:

@@ -5,7 +5,7 @@ from rationalizer.nn.base_model import Model, Output
 from rationalizer.nn.encoders import ENCODERS, Encoder, Punctuation, TransformerEncoder, VectorEncoder, encoder_class
 from rationalizer.nn.extractors import EXTRACTORS, Extraction, Extractor
 from rationalizer.nn.heads import Classification, Pooling, Regression
-from rationalizer.nn.highlight_model import HighlightModel
+from rationalizer.nn.highlight_model import HighlightModel, Rationales
 from rationalizer.nn.method import Method, MethodLoss
 from rationalizer.nn.objectives import OBJECTIVES, Objective, ObjectiveLoss, TrainingStep, make_objective
 from rationalizer.nn.pair_model import PairModel, PremiseContext
@@ -32,6 +32,7 @@ __all__ = [
     "Pooling",
     "PremiseContext",
     "Punctuation",
+    "Rationales",
     "Regression",
     "TrainingStep",
     "TransformerEncoder",

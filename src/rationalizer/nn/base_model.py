@@ -16,11 +16,13 @@ from rationalizer.text import Budget, WordBatch
 
 class Output(NamedTuple):
     outputs: Tensor  # the head's raw outputs, (batch, classes) or (batch,)
-    z: Tensor  # the weight of every word, (batch, n), or of every pair of words, (batch, m, n)
+    # The weight of every word, (batch, n), or with a rationale for each label (batch, labels, n); of every pair of
+    # words, (batch, m, n).
+    z: Tensor
     scores: Tensor  # the scores that rank words or pairs, of the same shape
     selection: Any  # the method's Extraction or Alignment
-    masks: tuple[Tensor, ...]  # for each text, which words can be selected
-    budget: Tensor  # (batch,) int64, in words or pairs
+    masks: tuple[Tensor, ...]  # for each text, which words can be selected; a row for each row of `selection`
+    budget: Tensor  # int64, in words or pairs; a number for each row of `selection`
 
 
 class Model(nn.Module):
@@ -76,13 +78,15 @@ class Model(nn.Module):
         """(batch,) distance of the scores from selecting the annotated words (batch, n), or pairs (batch, m, n), bool;
         0 if no selectable word is annotated."""
         masks = output.masks
+        annotation = annotation.reshape(output.selection.scores.shape)  # a row for each label, if it has its own
         annotation = annotation & (masks[0] if len(masks) == 1 else masks[0][:, :, None] & masks[1][:, None, :])
         losses = self.method.annotation_loss(output.selection, annotation, *masks, output.budget)
         return torch.where(annotation.flatten(1).any(1), losses, 0.0)
 
     def size(self, output: Output) -> Tensor:
         """(batch,) how much is selected: the share of a text's words, or the number of pairs."""
-        return self.method.size(output.selection.z, *output.masks)
+        sizes = self.method.size(output.selection.z, *output.masks)
+        return sizes.view(len(output.outputs), -1).mean(1)  # over the rationales of a text
 
     def full_text_outputs(self, *texts: WordBatch) -> Tensor | None:
         """The head's outputs from whole texts; None if the model always reads whole texts, or cannot."""

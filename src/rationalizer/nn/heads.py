@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import torch
@@ -17,10 +17,14 @@ Pooling = Literal["max", "mean", "last", "max-mean"]
 class Head(nn.Module):
     """Turns features into raw outputs, computes losses, and turns outputs into predictions.
 
+    Features are (batch, size), or (batch, rationales, size) with those of one rationale for each class, label or
+    target: each output is then computed from the features of its own rationale alone.
+
     `text_weights` (batch,) are factors of the losses of the texts of a batch, while they are set.
     """
 
     text_weights: Tensor | None = None
+    rationales: int = 1  # how many rationales a text has, if each class, label or target has its own
 
     def forward(self, features: Tensor) -> Tensor:
         raise NotImplementedError
@@ -48,6 +52,13 @@ class Head(nn.Module):
         raise NotImplementedError
 
 
+def _outputs(linear: nn.Linear, features: Tensor) -> Tensor:
+    """(batch, outputs) from the same features for all outputs, or from features of its own for each."""
+    if features.dim() == 2:
+        return linear(features)
+    return torch.einsum("bks,ks->bk", features, linear.weight) + linear.bias
+
+
 class Classification(Head):
     """A linear layer and cross-entropy.
 
@@ -59,10 +70,11 @@ class Classification(Head):
     def __init__(self, size: int, classes: int) -> None:
         super().__init__()
         self.linear = nn.Linear(size, classes)
+        self.rationales = classes
         self.register_buffer("class_weights", None, persistent=False)
 
     def forward(self, features: Tensor) -> Tensor:
-        return self.linear(features)
+        return _outputs(self.linear, features)
 
     def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
         outputs = at_least_float32(outputs)
@@ -112,6 +124,79 @@ class Regression(Head):
 
     def agrees(self, predictions: Tensor, reference: Tensor, certainty: float) -> Tensor:
         return (predictions - reference).abs() <= (1 - certainty) * self.deviation
+
+
+class MultiLabel(Head):
+    """A linear layer and binary cross-entropy for each label. Labels are 1, 0, or NaN where none is given, and the loss
+    of a text is the mean over those that are."""
+
+    def __init__(self, size: int, labels: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(size, labels)
+        self.rationales = labels
+
+    def forward(self, features: Tensor) -> Tensor:
+        return _outputs(self.linear, features)
+
+    def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        outputs = at_least_float32(outputs)
+        truth = labels.nan_to_num().to(outputs.dtype)
+        losses = functional.binary_cross_entropy_with_logits(outputs, truth, reduction="none")
+        return _mean_of_given(losses, labels)
+
+    def divergence(self, outputs: Tensor, other: Tensor) -> Tensor:
+        """The mean over labels of KL(p ‖ q), with q the other prediction."""
+        own, theirs = at_least_float32(outputs), at_least_float32(other)
+        log_ratios = [functional.logsigmoid(sign * own) - functional.logsigmoid(sign * theirs) for sign in (1, -1)]
+        return (own.sigmoid() * log_ratios[0] + (-own).sigmoid() * log_ratios[1]).mean(-1)
+
+    def predict(self, outputs: Tensor) -> Tensor:
+        """(batch, labels) probabilities, which need not sum to 1."""
+        return at_least_float32(outputs).sigmoid()
+
+
+class MultiTarget(Head):
+    """A head for each of several targets, whose outputs stand side by side: one per class, or one value."""
+
+    def __init__(self, heads: Sequence[Head]) -> None:
+        super().__init__()
+        self.heads = nn.ModuleList(heads)
+        self.rationales = len(heads)
+        self.widths = [head.rationales if isinstance(head, Classification) else 1 for head in heads]
+
+    def forward(self, features: Tensor) -> Tensor:
+        own = features.unbind(1) if features.dim() == 3 else [features] * len(self.heads)
+        outputs = [head(part) for head, part in zip(self.heads, own, strict=True)]
+        return torch.cat([part if part.dim() == 2 else part[:, None] for part in outputs], dim=-1)
+
+    def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """(batch,) the mean of the losses of the targets that are given."""
+        losses = []
+        for head, part, truth in zip(self._heads(), self._split(outputs), labels.unbind(1), strict=True):
+            known = truth.nan_to_num()
+            losses.append(head.losses(part, known.long() if isinstance(head, Classification) else known))
+        return _mean_of_given(torch.stack(losses, dim=1), labels)
+
+    def divergence(self, outputs: Tensor, other: Tensor) -> Tensor:
+        parts = zip(self._heads(), self._split(outputs), self._split(other), strict=True)
+        return torch.stack([head.divergence(own, theirs) for head, own, theirs in parts]).mean(0)
+
+    def predict(self, outputs: Tensor) -> Tensor:
+        """(batch, outputs) the probabilities of classes, and values, side by side."""
+        found = [head.predict(part) for head, part in zip(self._heads(), self._split(outputs), strict=True)]
+        return torch.cat([part if part.dim() == 2 else part[:, None] for part in found], dim=-1)
+
+    def _heads(self) -> list[Any]:
+        return list(self.heads)
+
+    def _split(self, outputs: Tensor) -> list[Tensor]:
+        parts = zip(self.heads, torch.split(outputs, self.widths, dim=-1), strict=True)
+        return [part if isinstance(head, Classification) else part.squeeze(-1) for head, part in parts]
+
+
+def _mean_of_given(losses: Tensor, labels: Tensor) -> Tensor:
+    given = ~labels.isnan()
+    return losses.masked_fill(~given, 0).sum(-1) / given.sum(-1).clamp(min=1)
 
 
 def make_head(size: int, classes: int, target: Mapping[str, Any] | None) -> Head:

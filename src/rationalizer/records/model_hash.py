@@ -38,6 +38,11 @@ def model_hash(trained: TrainedModel) -> str:
         "encoder_options": _without_origins(config.encoder_options),
         "encoder_description": _without_origins(encoder.description()),
     }
+    if description.targets:
+        facts["targets"] = [[each.name, list(each.classes)] for each in description.targets]
+        facts["target_settings"] = list(description.target_settings)
+    if description.rationales != "shared":
+        facts["rationales"] = description.rationales
     if "calibration" in trained.history:  # of an average budget
         facts["calibration"] = trained.history["calibration"]
     tensors = {

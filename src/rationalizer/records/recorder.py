@@ -42,6 +42,7 @@ class Recorder:
     """
 
     def __init__(self, trained: TrainedModel, *, with_text: bool = False) -> None:
+        trained.require_single("a decision record")
         self.trained, self.with_text = trained, with_text
 
     @classmethod

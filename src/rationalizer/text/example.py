@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from rationalizer.plurals import count_of
 from rationalizer.text.errors import InputError, short_repr
+
+# The index of a class, or a value; for several labels or targets a tuple, with None for what is not given.
+LabelValue = int | float | tuple[int | float | None, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,17 +20,19 @@ class Example:
 
     Token k is `text[slice(*offsets[k])]`, so that rationales can be shown on the original text. `sentence_lengths` has
     the number of tokens of each sentence; if it is None, a rule finds the sentences. `annotation` flags the tokens that
-    people marked; with several annotators, `annotator_masks` has one mask per annotator.
+    people marked; with several annotators, `annotator_masks` has one mask per annotator. `label_annotations` has the
+    annotation of each label or target, if people marked words for each; `annotation` is then their union.
     """
 
     text: str
     tokens: tuple[str, ...]
     offsets: tuple[tuple[int, int], ...]
-    label: int | float | None = None
+    label: LabelValue = None
     annotation: tuple[bool, ...] | None = None
     sentence_lengths: tuple[int, ...] | None = None
     annotator_masks: tuple[tuple[bool, ...], ...] | None = None
     weight: float = 1.0  # factor of the text's loss in training
+    label_annotations: Mapping[str, tuple[bool, ...]] | None = None
 
     def __post_init__(self) -> None:
         if len(self.offsets) != len(self.tokens):

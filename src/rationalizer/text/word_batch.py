@@ -47,6 +47,15 @@ class WordBatch:
         closed = self._map(lambda tensor: gather_words(tensor, order))
         return replace(closed, **{name: getattr(closed, name) & visible.gather(1, order) for name in _MASKS})
 
+    @property
+    def masks(self) -> WordBatch:
+        """The masks alone, without what an encoder adds."""
+        return WordBatch(self.mask, self.counted, self.punctuation)
+
+    def repeat(self, times: int) -> Self:
+        """Each row several times, one after the other."""
+        return self._map(lambda tensor: tensor.repeat_interleave(times, dim=0))
+
     def _map(self, change: Callable[[Tensor], Tensor]) -> Self:
         return replace(self, **{item.name: change(getattr(self, item.name)) for item in fields(self)})
 

@@ -21,13 +21,16 @@ FEW_TEXTS = 10  # training texts of a class; with fewer there is a note
 
 
 def count_classes(examples: Sequence[AnyExample], classes: Sequence[str]) -> NDArray[np.int64]:
-    """Return the number of examples of each class."""
-    return np.bincount(labels(examples).astype(np.int64), minlength=len(classes))
+    """Return the number of examples of each class, or with each of several labels."""
+    found = labels(examples)
+    if found.ndim == 2:
+        return np.asarray((found == 1).sum(0))
+    return np.bincount(found.astype(np.int64), minlength=len(classes))
 
 
 def training_weights(corpus: Corpus, config: Config) -> Tensor | None:
     """Return the factor of each class in the training loss; None if all are 1."""
-    if not corpus.classes:
+    if corpus.task != "classification":
         return None
     counts: NDArray[Any] = count_classes(corpus.train, corpus.classes)
     if config.sampling == "balanced":  # the classes that occur are drawn equally often
@@ -40,7 +43,7 @@ def dev_weights(corpus: Corpus, config: Config) -> Tensor | None:
 
     With the plain mean on unbalanced data, early stopping would prefer a model that always predicts the largest class.
     """
-    if not corpus.classes or not len(corpus.dev):
+    if corpus.task != "classification" or not len(corpus.dev):
         return None
     counts = count_classes(corpus.dev, corpus.classes)
     sampled = config.sampling == "balanced"

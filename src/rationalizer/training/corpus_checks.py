@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from rationalizer.data import Corpus
 from rationalizer.data.disk_examples import DiskExamples
-from rationalizer.models.config import Config, configure
+from rationalizer.models.config import Config, configure, resolve_rationales
 from rationalizer.text import AnyExample
 from rationalizer.training.class_balance import training_weights
 
@@ -21,7 +21,7 @@ def check_corpus(corpus: Corpus, config: Config) -> None:
             f"annotation_weight is {config.annotation_weight:g}, but {corpus.name!r} has no {kind} in train; name its "
             f"column (on the command line: --column {column}=NAME), or leave annotation_weight out"
         )
-    if len(corpus.classes) == 1 and not config.annotation_weight:
+    if len(corpus.classes) == 1 and not corpus.label_names and not config.annotation_weight:
         raise ValueError(
             f"all labels are {corpus.classes[0]!r}, but a classifier needs at least two classes; add texts of another "
             "class, name another label column (on the command line: --column label=NAME), or train on the annotation "
@@ -37,9 +37,31 @@ def check_corpus(corpus: Corpus, config: Config) -> None:
         for i, example in enumerate(examples):
             _check_example(example, f"{corpus.name} {split}[{i}]", corpus)
     _check_class_weight(corpus, config)
+    _check_rationales(corpus, config)
+
+
+def _check_rationales(corpus: Corpus, config: Config) -> None:
+    several, separate = corpus.label_names, resolve_rationales(config, len(corpus.label_names)) != "shared"
+    if several and corpus.pairs:
+        raise ValueError("pairs of texts have one label, but these have several; train one model for each label")
+    if several and config.sampling == "balanced":
+        raise ValueError("sampling=balanced is for texts with one class, but these have several labels; leave it out")
+    if separate and corpus.task == "regression":
+        raise ValueError(f"rationales={config.rationales} needs classes or several targets; leave it out")
+    if (
+        separate
+        and config.annotation_weight
+        and not any(getattr(example, "label_annotations", None) for example in corpus.train)
+    ):
+        raise ValueError(
+            "annotation_weight with a rationale for each label needs annotations of each label, as a mapping "
+            '{"food": [[0, 2]]}; leave it out, or use rationales=shared'
+        )
 
 
 def _check_class_weight(corpus: Corpus, config: Config) -> None:
+    if corpus.label_names and isinstance(config.class_weight, Mapping):
+        raise ValueError("class_weight is for texts with one class, but these have several labels; leave it out")
     if corpus.classes:
         training_weights(corpus, config)  # raises if class_weight names an unknown class
     elif isinstance(config.class_weight, Mapping):  # the default, "balanced", has no effect on numbers
@@ -54,5 +76,9 @@ def _check_example(example: AnyExample, where: str, corpus: Corpus) -> None:
         raise ValueError(f"{where} has no words; leave empty texts out")
     if example.label is None:
         raise ValueError(f"{where} has no label; training and validation need a label for every text")
+    if corpus.label_names:
+        if not (isinstance(example.label, tuple) and len(example.label) == len(corpus.label_names)):
+            raise ValueError(f"{where} has the label {example.label!r}; expected {len(corpus.label_names)} numbers")
+        return
     if corpus.classes and not (isinstance(example.label, int) and 0 <= example.label < len(corpus.classes)):
         raise ValueError(f"{where} has the label {example.label!r}; expected 0 to {len(corpus.classes) - 1}")

@@ -17,10 +17,10 @@ from rationalizer import ops
 from rationalizer.data import Corpus
 from rationalizer.metrics import METRICS, Finding
 from rationalizer.models.batch_constraints import BatchConstraints
-from rationalizer.models.batches import Batch, BucketSampler, Shard, batch_loader, collate
+from rationalizer.models.batches import Annotations, Batch, BucketSampler, Shard, batch_loader, collate
 from rationalizer.models.config import Config
 from rationalizer.models.json_schema import find_mismatch
-from rationalizer.nn import Classification, Encoder, Model, Objective, TrainingStep, make_objective
+from rationalizer.nn import Classification, Encoder, HighlightModel, Model, Objective, TrainingStep, make_objective
 from rationalizer.progress import Reporter
 from rationalizer.text import AnyExample, WordBatch
 from rationalizer.training.alarms import add_alarms, unexpected_findings, warn_of
@@ -161,7 +161,7 @@ class TrainingLoop:
         self.loss, self.unconverged, self.largest_gap = sums.to(self.device, self.sum_type)
         self.is_solved = False
         self._weigh_classes(self.training_weights)
-        balanced = self.config.sampling == "balanced" and bool(self.corpus.classes)
+        balanced = self.config.sampling == "balanced" and self.corpus.task == "classification"
         loader = self.load_batches(self.corpus.train, shuffle=True, seed=self.config.seed, balanced=balanced)
         order = loader.batch_sampler
         assert isinstance(order, BucketSampler)
@@ -321,9 +321,16 @@ class TrainingLoop:
             workers=config.workers,
             constraints=constraints if config.constraints else None,
             shard=Shard(self.fabric.global_rank, self.fabric.world_size),
-            annotations=config.annotation_weight > 0,
+            annotations=self._annotations(),
             balanced=balanced,
         )
+
+    def _annotations(self) -> Annotations:
+        """Whether batches have annotations, or the labels of which each has its own."""
+        if not self.config.annotation_weight:
+            return False
+        separate = isinstance(self.model, HighlightModel) and self.model.labels > 1
+        return (self.corpus.label_names or self.corpus.classes) if separate else True
 
     # The end of an epoch
 
@@ -398,7 +405,7 @@ class TrainingLoop:
         """Keep the weights if they are the best so far by dev loss or score. Without a dev set or without early
         stopping the last epoch is the best. With a single class the loss is always 0, and the score decides."""
         progress, config = self.progress, self.config
-        by_loss = config.keep_by == "loss" and len(self.corpus.classes) != 1
+        by_loss = config.keep_by == "loss" and (len(self.corpus.classes) != 1 or bool(self.corpus.label_names))
         measure = "dev_loss" if by_loss else score_name(self.corpus)
         value = row.get(measure)
         if value is not None:

@@ -17,6 +17,8 @@ from rationalizer import __version__
 from rationalizer.data import Corpus
 from rationalizer.data.disk_examples import labels, word_counts
 from rationalizer.inference.multiplier_table import calibrate
+from rationalizer.inference.predict import predict
+from rationalizer.inference.several_targets import find_thresholds
 from rationalizer.models.atomic_files import write_record
 from rationalizer.models.batch_constraints import check_constraints
 from rationalizer.models.config import Config
@@ -175,6 +177,10 @@ class _Training:
         if config.budget.kind == "average":
             history["calibration"] = calibrate(model, self.corpus.dev or self.corpus.train, config)
             del model.method.multiplier  # of the training; the table replaces it
+        if self.corpus.task == "multi-label":
+            scored = TrainedModel(self.description, model.eval(), history)
+            dev = self.corpus.dev or self.corpus.train
+            history["thresholds"] = find_thresholds(dev, predict(scored, dev))
         samples = choose_samples(self.corpus, config.keep_examples)
         trained = TrainedModel(self.description, model.eval(), history, samples)
         if directory is not None and self.is_first:
@@ -229,21 +235,29 @@ def require_no_run(directory: Path) -> None:
 
 def describe_model(corpus: Corpus, config: Config, label_type: LabelType = "str") -> Description:
     """Return the description of the model to train."""
-    target: dict[str, Any] = {}
-    if corpus.task == "regression":
-        values = labels(corpus.train).astype(np.float64)
-        if values.min() >= 0 and values.max() <= 1:
-            target = {"sigmoid": True}
-        else:
-            target = {"sigmoid": False, "mean": float(values.mean()), "deviation": float(values.std()) or 1.0}
+    values = labels(corpus.train)
+    columns = values.T if corpus.targets else ()
     return Description(
         config=config,
         task=corpus.task,
         classes=tuple(corpus.classes),
-        target=target,
+        target=_target_settings(values) if corpus.task == "regression" else {},
+        targets=corpus.targets,
+        target_settings=tuple(
+            {} if target.classes else _target_settings(column[~np.isnan(column)])
+            for target, column in zip(corpus.targets, columns, strict=True)
+        ),
         label_type=label_type,
         columns=dict(corpus.columns),
     )
+
+
+def _target_settings(values: Any) -> dict[str, Any]:
+    """The arguments of `nn.Regression` for these values."""
+    values = values.astype(np.float64)
+    if values.min() >= 0 and values.max() <= 1:
+        return {"sigmoid": True}
+    return {"sigmoid": False, "mean": float(values.mean()), "deviation": float(values.std()) or 1.0}
 
 
 def _default_precision(config: Config, accelerator: str) -> str:

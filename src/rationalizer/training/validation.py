@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rationalizer.data import Corpus
+from rationalizer.inference.several_targets import score_epoch
 from rationalizer.metrics.degeneration import Finding, find_degeneration, find_unpredicted_classes
 from rationalizer.metrics.task_scores import score_task
 from rationalizer.models.batches import Batch
@@ -24,7 +25,9 @@ CHECKED_TEXTS = (
 
 def score_name(corpus: Corpus) -> str:
     """Return the score that epochs are compared by; with a single class it is the agreement with the annotation."""
-    if corpus.task == "regression":
+    if corpus.task == "multi-label":
+        return "micro_f1"
+    if corpus.task == "regression" or (corpus.targets and not any(target.classes for target in corpus.targets)):
         return "mse"
     return agreement_name(corpus) if len(corpus.classes) == 1 else "macro_f1"
 
@@ -39,7 +42,10 @@ class Validation:
 
     def __init__(self, corpus: Corpus, dtype: torch.dtype, device: torch.device) -> None:
         self.corpus = corpus
-        self.rows = torch.zeros((len(corpus.dev), 5), dtype=dtype, device=device)
+        # Of each text its labels, as many as there are targets, then the outputs, and three numbers.
+        self.targets = len(corpus.label_names) or 1
+        several = sum(max(1, len(target.classes)) for target in corpus.targets) or self.targets
+        self.rows = torch.zeros((len(corpus.dev), self.targets + several + 3), dtype=dtype, device=device)
         self.stride = -(-len(corpus.dev) // CHECKED_TEXTS)
         self.rationales: dict[int, NDArray[np.bool_]] = {}  # by position in dev
         self.warnings: list[str] = []  # about the predictions, once they are scored
@@ -55,10 +61,15 @@ class Validation:
         if batch.annotation is not None:
             agreement = f1(output.z != 0, batch.annotation)
         columns = (batch.labels, predicted, model.size(output), loss, agreement)
-        rows = torch.stack([column.to(self.rows.dtype) for column in columns], dim=1)
+        tables = [column.to(self.rows.dtype).view(len(batch), -1) for column in columns]
+        rows = torch.cat(tables, dim=1)
         self.rows[batch.index.to(self.rows.device)] = rows
         if not self.corpus.pairs:
-            selected, mask = ((part != 0).cpu().numpy() for part in (output.z, output.masks[0]))
+            # Of several rationales their union.
+            chosen = output.z != 0 if output.z.dim() == 2 else (output.z != 0).any(1)
+            selected, mask = (
+                part.cpu().numpy() for part in (chosen, output.masks[0].view(len(batch), -1, chosen.shape[1])[:, 0])
+            )
             for row, index in enumerate(batch.index.tolist()):
                 if index % self.stride == 0:
                     self.rationales[index] = selected[row, mask[row]]
@@ -66,13 +77,20 @@ class Validation:
     def scores(self, rows: Tensor) -> dict[str, float]:
         """Return the scores of the rows of all processes, and collect warnings about them."""
         corpus = self.corpus
-        truth, predicted, sizes, losses, agreement = rows.cpu().numpy().T
-        if corpus.classes:
+        sizes, losses, agreement = rows[:, -3:].cpu().numpy().T
+        truth: Any = rows[:, : self.targets].cpu().numpy()
+        predicted: Any = rows[:, self.targets : -3].cpu().numpy()
+        if not corpus.label_names:
+            truth, predicted = truth[:, 0], predicted[:, 0]
+        if corpus.task == "classification":
             truth, predicted = truth.astype(int), predicted.astype(int)
             finding = find_unpredicted_classes(truth, predicted, corpus.classes)
             self.warnings = [] if finding is None else [finding.message]
         classes = range(len(corpus.classes)) if corpus.classes else None
-        scores = score_task(corpus.task, truth, predicted, classes)
+        if corpus.label_names:
+            scores = score_epoch(corpus, truth, predicted)
+        else:
+            scores = score_task("classification" if classes else "regression", truth, predicted, classes)
         scores |= {"size": float(np.mean(sizes)), "dev_loss": float(np.mean(losses))}
         if not np.isnan(agreement).all():
             scores[agreement_name(corpus)] = float(np.nanmean(agreement))
@@ -85,7 +103,7 @@ class Validation:
             return []
         index = sorted(rationales)
         labels: dict[str, Any] = {}
-        if len(corpus.classes) != 1:
+        if len(corpus.classes) != 1 and not corpus.label_names:
             truth, predicted = rows[index, :2].cpu().numpy().T
             labels = {"truth": truth.tolist(), "predictions": predicted.tolist(), "task": corpus.task}
         return find_degeneration([rationales[i] for i in index], **labels)

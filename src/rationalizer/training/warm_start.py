@@ -27,13 +27,18 @@ def continued_description(start: TrainedModel, description: Description, corpus:
             f"the model to go on from splits texts by the rule {start.encoder.rule!r}, but these texts are split by "
             f"{corpus.rule!r}; load them with rule={start.encoder.rule!r}"
         )
-    if (description.task, description.classes) != (start.task, start.classes):
+    if description.labels != start.description.labels or description.rationales != start.description.rationales:
         own, other = (", ".join(classes) or "numbers" for classes in (start.classes, description.classes))
         raise ValueError(
             f"the model to go on from predicts {own}, but the labels are {other}; give texts with its labels, or train "
             "anew"
         )
-    return replace(description, target=start.description.target, label_type=start.description.label_type)
+    return replace(
+        description,
+        target=start.description.target,
+        target_settings=start.description.target_settings,
+        label_type=start.description.label_type,
+    )
 
 
 def copy_encoder(start: TrainedModel, description: Description) -> Encoder:

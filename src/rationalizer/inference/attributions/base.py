@@ -38,6 +38,7 @@ def attribute(
         method: one of `ATTRIBUTIONS`.
         on_batch: called with the size of each batch.
     """
+    trained.require_single("an attribution")
     function, model = ATTRIBUTIONS[method], trained.model.eval()
     if not isinstance(model, HighlightModel) or not trained.classes:
         kind = "a regression model" if trained.task == "regression" else "a model of pairs of texts"

@@ -114,6 +114,10 @@ class Encoder(nn.Module):
         """What the predictor sees of the selection z. Words with z = 0 must not change a single bit of it."""
         raise NotImplementedError
 
+    def encode_selections(self, words: WordBatch, z: Tensor) -> EncodedSelection:
+        """`encode_selection` of several selections z (batch, labels, n) of each text: batch · labels rows."""
+        return self.encode_selection(words.repeat(z.shape[1]), z.flatten(0, 1))
+
     def storing_states(self) -> AbstractContextManager[None]:
         """A context in which states that do not change during a training may be stored; used by the training only."""
         return nullcontext()

@@ -220,6 +220,26 @@ class VectorEncoder(Encoder):
             visible, mask = gather_words(visible, order), (z != 0).gather(1, order)
         return EncodedSelection(network(visible, mask), mask, global_state)
 
+    def encode_selections(self, words: WordBatch, z: Tensor) -> EncodedSelection:
+        """With `gaps="closed"` the vectors are looked up once, and the network reads selected words only."""
+        if self.settings.gaps != "closed":
+            return super().encode_selections(words, z)
+        network = self.generator if self.predictor is None else self.predictor
+        assert network is not None
+        vectors = self.dropout(self.word_vectors(words))
+        labels, n = z.shape[1:]
+        z = z.flatten(0, 1).to(vectors.dtype)
+        order = closing_order(z != 0)
+        weights = z.gather(1, order)
+        text = torch.arange(len(words), device=z.device).repeat_interleave(labels)
+        at = (text[:, None] * n + order).flatten()  # as one index: its backward adds in a fixed order
+        own = vectors.flatten(0, 1).index_select(0, at).view(*order.shape, -1)
+        mask = weights != 0
+        visible = torch.where(mask[..., None], weights[..., None] * own, vectors.new_zeros(()))
+        total = weights.sum(1, keepdim=True).clamp(min=1e-6).sqrt()
+        global_state = visible.sum(1) / total if self.settings.word_sums else visible[:, 0, :0]
+        return EncodedSelection(network(visible, mask), mask, global_state)
+
     def description(self) -> dict[str, Any]:
         return {
             "rule": self.rule,

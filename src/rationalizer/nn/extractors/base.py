@@ -33,6 +33,7 @@ class Extractor(Method):
 
     uses_generator: ClassVar[bool] = True  # whether it needs the generator's states
     passes_gradient: ClassVar[bool] = True  # whether the predictor's gradient reaches the generator through z
+    supports_labels: ClassVar[bool] = False  # whether it can select one rationale for each label (`score_labels`)
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -97,8 +98,16 @@ class LinearExtractor(Extractor):
         return True
 
     def score(self, states: Tensor) -> Tensor:
-        """(batch, n) from the states (batch, n, size)."""
-        return self.scorer(states).squeeze(-1)
+        """(batch, n) from the states (batch, n, size); (batch · labels, n) after `score_labels`."""
+        return self.scorer(states).mT.flatten(0, 1)
+
+    def score_labels(self, labels: int) -> None:
+        """Score every word for each label: the rows of a batch are then texts × labels, the labels of a text next to
+        each other. Masks, budgets and constraints must have as many rows."""
+        bias = self.scorer.bias.detach()
+        self.scorer = nn.Linear(self.scorer.in_features, labels)
+        if bias.eq(1).all():
+            nn.init.ones_(self.scorer.bias)
 
 
 EXTRACTORS: Registry[type[Extractor]] = Registry("method")

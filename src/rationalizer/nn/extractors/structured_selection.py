@@ -35,6 +35,7 @@ class StructuredExtractor(LinearExtractor, AverageMethod):
         start_spread: standard deviation of a text's scores at the start, in temperatures; none: as initialized.
     """
 
+    supports_labels = True
     supports_factors = True
 
     def __init__(
@@ -59,7 +60,8 @@ class StructuredExtractor(LinearExtractor, AverageMethod):
     def _scale_scores(self, states: Tensor, mask: Tensor, target: float) -> None:
         """Scale the scorer so that the standard deviation of a text's scores is `target`, for any encoder. Their mean
         stays far enough above 0 for the budget to bind."""
-        scores = at_least_float32(self.score(states)) - self.scorer.bias
+        biases = self.scorer.bias.repeat(len(states))[:, None]  # one per row
+        scores = at_least_float32(self.score(states)) - biases
         means = scores.masked_fill(~mask, 0).sum(-1, keepdim=True) / mask.sum(-1, keepdim=True).clamp(min=1)
         spread = (scores - means)[mask].square().mean().sqrt().clamp(min=1e-6)
         self.scorer.weight *= target / spread

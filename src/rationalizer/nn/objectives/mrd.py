@@ -51,7 +51,8 @@ class MaximalRemainingDiscrepancy(FullTextObjective):
         (words,) = step.texts
         whole = model.full_text_outputs(words)
         assert whole is not None
-        remaining = model.predict_from(words.mask.to(output.z.dtype) - output.z, words)
+        real = words.mask.to(output.z.dtype)
+        remaining = model.predict_from((real if output.z.dim() == 2 else real[:, None]) - output.z, words)
         train_generator_on(-model.head.divergence(whole.detach(), remaining).mean(), output, step)
         loss = self.full_text_weight * model.head.loss(whole, step.labels).mean()
         return loss + self.complement_weight * model.head.loss(remaining, step.labels).mean()
