@@ -440,13 +440,13 @@ class Rationalizer(SavingMixin):
             found = [(*own, *change) for own, change in zip(found, changed, strict=True)]
         facts: dict[str, Any] = {"classes": self._classes, "encoder": self.trained.encoder}
         facts["faithful"] = self._config.faithful
-        rows = zip(examples, predictions.outputs, predictions.weights, weights, found, records, strict=True)
         explanations = Explanations()
-        for *row, own, notes, record in rows:
-            labels = explain_labels(self.trained, *row, self._classes)
-            several = {"labels": labels, "label": several_label(self.trained, labels)}
-            explained = make_explanation(*row, weights=own, warnings=notes, record=record, **several, **facts)
-            explanations.append(explained)
+        rows = zip(examples, predictions.outputs, predictions.weights, weights, found, records, strict=True)
+        for example, output, mask, own, notes, record in rows:
+            labels = explain_labels(self.trained, example, output, mask, self._classes)
+            facts |= {"labels": labels, "label": several_label(self.trained, labels)}
+            facts |= {"weights": own, "warnings": notes, "record": record}
+            explanations.append(make_explanation(example, output, mask, **facts))
         return explanations
 
     def _warnings_under(self, used: TrainedModel, *, suggest: bool = False) -> Callable[..., tuple[str, ...]]:
