@@ -142,7 +142,7 @@ def test_score(model):
     assert model.score(TEXTS[:2], ["good", "good"], sample_weight=[3, 1]) == 0.75
     with pytest.raises(ValueError, match="fair"):
         model.score(TEXTS[:1], ["fair"])
-    with pytest.raises(ValueError, match="1 labels"):
+    with pytest.raises(ValueError, match="1 label"):
         model.score(TEXTS[:2], ["good"])
 
 

@@ -56,7 +56,7 @@ def test_help_has_examples():
 
 def test_shell_completion():
     script = "import sys; sys.argv[0] = 'rationalizer'; from rationalizer.cli import main; main()"
-    environment = {"_RATIONALIZER_COMPLETE": "complete_bash", "COMP_WORDS": "rationalizer ex", "COMP_CWORD": "1"}
+    environment = {"_RATIONALIZER_COMPLETE": "complete_bash", "COMP_WORDS": "rationalizer expl", "COMP_CWORD": "1"}
     command = [sys.executable, "-c", script]
     printed = subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout
     assert printed.split() == ["explain"]

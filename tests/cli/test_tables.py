@@ -47,8 +47,11 @@ def test_output_keeps_rows_and_columns(own_run, tmp_path):
         "Urteil",
         "predicted_2",
         "probability",
+        "probability_gut",
+        "probability_schlecht",
         "rationale",
         "spans",
+        "words",
         "warnings",
     ]
     assert [row["id"] for row in rows] == ["7", "", "8", "9"]

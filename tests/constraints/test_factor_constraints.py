@@ -47,7 +47,7 @@ def model():
 
 def sentences(explanation) -> set[int]:
     numbers = sentence_numbers(example(explanation.text))
-    return {int(numbers[i]) for i, weight in enumerate(explanation.weights) if weight}
+    return {int(numbers[i]) for i, weight in enumerate(explanation.mask) if weight}
 
 
 def test_constraint_can_be_changed_after_training(model):
@@ -55,7 +55,7 @@ def test_constraint_can_be_changed_after_training(model):
     assert len(sentences(model.explain(TEXT))) == 1
     both = model.explain(TEXT, constraints=["few-sentences=2", Spans(1)])
     assert len(sentences(both)) <= 2
-    assert sum(weight for weight, counts in zip(both.weights, both.counted, strict=True) if counts) <= 4
+    assert sum(weight for weight, counts in zip(both.mask, both.counted, strict=True) if counts) <= 4
 
 
 def test_round_trip_in_a_new_process(model, tmp_path):

@@ -104,7 +104,7 @@ def test_hotel_original_files(tmp_path, header, folder):
 def test_invalid_hotel_row_raises(tmp_path):
     path = tmp_path / "hotel_Service.train"
     path.write_text("task\tlabel\ttext\trationale\nh\t1\ta b\t1\n")
-    with pytest.raises(DataError, match=r"hotel_Service.train, row 1: .*1 flags"):
+    with pytest.raises(DataError, match=r"hotel_Service.train, row 1: .*1 flag"):
         load_dataset("hotels", tmp_path, aspect="service")
     path.write_text("h\t1\n")
     with pytest.raises(DataError, match=r"row 1: .*rationale"):

@@ -36,7 +36,7 @@ def complaint(path, **options):
             "not a pair of integers; write token spans as [[start, end]",
         ),
         ({**GOOD, "rationale_chars": [[0, 5]]}, "[0, 5) does not lie within the text's 4 characters"),
-        ({**GOOD, "rationale_mask": [1, 0]}, "2 flags for 1 tokens"),
+        ({**GOOD, "rationale_mask": [1, 0]}, "2 flags for 1 token"),
         ({**GOOD, "rationale_mask": [2]}, "holds 2; flags are 0 or 1"),
     ],
 )

@@ -34,6 +34,7 @@ RUN = [
     "docs/how-to/budgets.md",
     "docs/how-to/constraints.md",
     "docs/how-to/decision-records.md",
+    "docs/how-to/export.md",
     "docs/how-to/large-data.md",
     "docs/how-to/own-data.md",
     "docs/how-to/own-method.md",
@@ -229,6 +230,13 @@ def test_budgets(reader):
     reader.read("docs/how-to/budgets.md")
     assert reader.namespace["model"].budget.kind == "enough"
     assert reader.namespace["explanation"].rationale
+
+
+def test_export(reader):
+    reader.read("docs/how-to/export.md")
+    assert reader.namespace["explanation"].label == "negative"
+    assert (reader.folder / "exported" / "manifest.json").is_file()
+    assert (reader.folder / "site" / "index.html").is_file()
 
 
 def test_large_data(reader):

@@ -123,7 +123,7 @@ def test_factors_in_models_in_guide(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("rationalizer.constraints.base.CONSTRAINTS", known)
     space = {}
     exec(compile(guide_blocks()[3], str(GUIDE), "exec"), space)
-    shown = [line for line in capsys.readouterr().out.splitlines() if "[" in line and "[abc]" not in line]
+    shown = [line for line in capsys.readouterr().out.splitlines() if "[" in line and "abc]" not in line]
     assert len(shown) == 2
     numbers = [{text[: at.start()].count(".") for at in re.finditer(r"\[", text)} for text in shown]
     assert len(numbers[0]) == 1
@@ -132,9 +132,7 @@ def test_factors_in_models_in_guide(monkeypatch, tmp_path, capsys):
 
     exec(compile(guide_blocks()[4], str(GUIDE), "exec"), space)
     one, two = (ast.literal_eval(line) for line in capsys.readouterr().out.splitlines())
+    assert [sum(abs(i - j) > 3 for i, j in links) <= most for links, most in ((one, 1), (two, 2))] == [True, True]
     premise, hypothesis = (text.rstrip(".").split() for text in space["pairs"][0])
-    far = [[abs(premise.index(a) - hypothesis.index(b)) > 3 for a, b in links].count(True) for links in (one, two)]
-    assert far[0] <= 1
-    assert far[1] <= 2
-    assert ("boys", "Boys") in two
+    assert (premise.index("boys"), hypothesis.index("Boys")) in two
     assert (tmp_path / "runs/few-far/config.json").is_file()

@@ -85,5 +85,7 @@ def test_digest_includes_annotations_if_used(texts):
 
 
 def test_added_settings_have_their_old_defaults():
-    stored = configure("spectra", {"class_weight": None, "rationales": "shared"}).to_json()  # with newer defaults
+    stored = configure(
+        "spectra", {"class_weight": None, "rationales": "shared", "premise_context": "whole"}
+    ).to_json()  # with newer defaults
     assert {name: stored[name] for name in ADDED_SETTINGS} == ADDED_SETTINGS

@@ -28,7 +28,7 @@ def test_default_is_the_same_everywhere():
         if option.name == "device"
     }
     assert defaults == dict.fromkeys(
-        ["train", "compare", "evaluate", "audit", "explain", "verify", "serve", "hans"], "auto"
+        ["train", "compare", "evaluate", "audit", "explain", "annotate", "verify", "serve", "hans"], "auto"
     )
 
 

@@ -8,7 +8,6 @@ from rationalizer.data import generated_reviews
 from rationalizer.data.annotation_file import AnnotationFile, mask_characters, text_id, text_row
 from rationalizer.data.examples import make_example
 from rationalizer.models import TrainedModel
-from rationalizer.not_fitted import NotFittedError
 from rationalizer.training.trainer import train
 from tests.cli.calls import refused, run
 
@@ -69,7 +68,7 @@ def test_fit_with_warm_start(spectra_run):
     assert model.trained.encoder.description() == words
     with pytest.raises(ValueError, match="fine"):
         model.fit(texts, ["fine"] * len(texts), warm_start=True, progress=False)
-    with pytest.raises(NotFittedError, match="not trained"):
+    with pytest.raises(ValueError, match="not trained"):
         Rationalizer().fit(texts, labels, warm_start=True)
 
 
