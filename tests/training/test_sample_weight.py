@@ -71,7 +71,7 @@ def test_column_of_a_file(tmp_path):
     assert [(one.text, one.weight) for one in streamed.train] == [(one.text, one.weight) for one in read.train]
     assert {one.weight for one in read_corpus(path).train} == {1.0}  # a column is used only if it is named
     path.write_text(path.read_text() + "odd,yes,-1\n")
-    with pytest.raises(DataError, match="row 13: a weight is a number of at least 0"):
+    with pytest.raises(DataError, match="row 13: a weight must be a number"):
         read_corpus(path, **options)
 
 

@@ -139,7 +139,7 @@ def parse_seeds(text: str) -> list[int]:
     seeds = []
     for item in _split_list(text, "--seeds"):
         if not item.isdecimal():
-            raise ValueError(f"a seed is a whole number from 0, got {item!r}; write --seeds 0,1,2")
+            raise ValueError(f"a seed must be a whole number of at least 0, got {item!r}; write --seeds 0,1,2")
         seeds.append(int(item))
     return _require_distinct(seeds, "seed", str)
 

@@ -149,7 +149,7 @@ def check_settings(constraint: Any, *, flags: Sequence[str] = (), lists: Sequenc
     for key in lists:
         value = to_tuples(getattr(constraint, key))
         if not isinstance(value, tuple) and (value is not None or key == "words"):
-            raise InputError(f"{constraint.name}: {key} is a list, got {short_repr(value)}")
+            raise InputError(f"{constraint.name}: {key} must be a list, got {short_repr(value)}")
         if key == "words" and value is not None and len(value) > LONGEST_LIST:
             raise InputError(
                 f"{constraint.name}: {key} has {len(value)} entries, at most {LONGEST_LIST} are allowed",

@@ -381,7 +381,7 @@ def _example_from_item(item: Any, label: LabelValue, annotation: Any, rule: Spli
     settings: dict[str, Any] = {"tokens" if is_tokenized else "text": item}
     if annotation is not None:
         if not isinstance(annotation, Iterable):
-            raise DataError(f"an annotation is a token mask or spans, got {annotation!r}")
+            raise DataError(f"an annotation must be a token mask or a list of spans, got {annotation!r}")
         flags = list(chain(*annotation.values()) if isinstance(annotation, Mapping) else annotation)
         are_spans = not flags or any(hasattr(flag, "__len__") for flag in flags)
         given = annotation if isinstance(annotation, Mapping) else flags

@@ -120,14 +120,14 @@ def as_budget(budget: int | Tensor, lead: torch.Size, device: torch.device, name
     if isinstance(budget, Tensor):
         if budget.is_floating_point() or budget.is_complex() or budget.dtype == torch.bool:
             raise TypeError(
-                f"{name} is a number of words and must be an integer tensor, got {budget.dtype}; use {name}.long()"
+                f"{name} must be a number of words (an integer tensor), got {budget.dtype}; use {name}.long()"
             )
         if budget.dim() and budget.shape != lead:
             raise ValueError(f"{name} must be a number or have shape {tuple(lead)}, got {tuple(budget.shape)}")
         return budget.to(device=device, dtype=torch.int64, non_blocking=True).expand(lead).reshape(-1)
     if isinstance(budget, bool) or not isinstance(budget, (int, np.integer)):
         raise TypeError(
-            f"{name} is a number of words and must be an int or an int tensor, got {budget!r}; "
+            f"{name} must be a number of words (an int or an integer tensor), got {budget!r}; "
             "for a fraction of the text use max(1, round(fraction * length))"
         )
     if budget < 0:

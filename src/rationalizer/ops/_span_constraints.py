@@ -67,7 +67,7 @@ def as_constraints(
 
 def _count(value: int, name: str, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name} is a number of words and must be an int, got {value!r}")
+        raise TypeError(f"{name} must be a number of words (int), got {value!r}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")
     return int(value)

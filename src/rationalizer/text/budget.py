@@ -57,7 +57,7 @@ class Budget:
     def share(cls, amount: float) -> Self:
         amount = round(float(amount), 8) if math.isfinite(amount) else amount
         if not 0 < amount <= 1:
-            raise InputError(f"a budget is a share above 0 and up to 1 (100%), got {amount!r}", _REMEDY)
+            raise InputError(f"a share must be above 0 and at most 1 (100%), got {amount!r}", _REMEDY)
         return cls("share", amount)
 
     @classmethod
@@ -98,7 +98,7 @@ class Budget:
         """
         largest = cls.share(most).amount
         if not 0 <= certainty <= 1:
-            raise InputError(f"a certainty is a share from 0 to 1 (100%), got {certainty!r}", _REMEDY)
+            raise InputError(f"a certainty must be between 0 and 1 (100%), got {certainty!r}", _REMEDY)
         return cls("enough", largest, certainty=round(float(certainty), 8))
 
     @classmethod
