@@ -196,7 +196,7 @@ def test_values_are_parsed_by_the_type_of_their_setting(key, text, value):
         ("clip", 0, "clip must be positive, got 0"),
         ("temperature", 0, "temperature must be positive, got 0"),
         ("temperature", "nan", "temperature must be positive, got nan"),
-        ("budget", 0.0, "a share must be above 0"),
+        ("budget", 0.0, "a budget must be above 0"),
         ("punctuation", "never", "punctuation must be 'free' or 'count', got 'never'"),
         (
             "word_splitting",

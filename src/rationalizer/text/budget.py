@@ -57,13 +57,13 @@ class Budget:
     def share(cls, amount: float) -> Self:
         amount = round(float(amount), 8) if math.isfinite(amount) else amount
         if not 0 < amount <= 1:
-            raise InputError(f"a share must be above 0 and at most 1 (100%), got {amount!r}", _REMEDY)
+            raise InputError(f"a budget must be above 0 and at most 1 (100%), got {amount!r}", _REMEDY)
         return cls("share", amount)
 
     @classmethod
     def count(cls, amount: int) -> Self:
         if amount < 1:
-            raise InputError(f"a budget of words is at least 1, got {amount!r}", _REMEDY)
+            raise InputError(f"a budget must be at least 1 word, got {amount!r}", _REMEDY)
         return cls("count", int(amount))
 
     @classmethod
