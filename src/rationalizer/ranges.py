@@ -56,7 +56,11 @@ NumberOrNone = Annotated[int | None, Range(0, 10**6, none=True)]
 
 def ranges_of(settings: type | Callable[..., Any]) -> dict[str, Range]:
     """Return the ranges declared in the type hints of a class or function, by name."""
-    hints = get_type_hints(settings, include_extras=True)
+    return ranges_in(get_type_hints(settings, include_extras=True))
+
+
+def ranges_in(hints: Mapping[str, Any]) -> dict[str, Range]:
+    """Return the ranges declared in type hints, by name."""
     found = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
     return {name: each for name, extras in found.items() for each in extras if isinstance(each, Range)}
 

@@ -12,6 +12,7 @@ from rationalizer.constraints import Constraints
 from rationalizer.models.class_weights import ClassWeight
 from rationalizer.models.config import IDENTITY, Config, configure, flat_settings
 from rationalizer.nn import ALIGNERS, EXTRACTORS, OBJECTIVES, encoder_class, methods_for
+from rationalizer.nn.method import settings_hints
 from rationalizer.ranges import Range
 from rationalizer.suggestions import did_you_mean
 
@@ -52,14 +53,14 @@ def describe_settings(
     defaults = flat_settings(config.to_json())
     kind, options = methods_for(config.pairs)[method], encoder_class(encoder).Options
     minimised = OBJECTIVES[objective]
-    objective_hints = {name: _hints(minimised.__init__)[name] for name in minimised.options()}
+    objective_hints = {name: settings_hints(minimised)[name] for name in minimised.options()}
     common = {name: hint for name, hint in _hints(Config).items() if name not in IDENTITY}
     return MethodSettings(
         method,
         inspect.cleandoc(kind.__doc__ or "").partition("\n\nArgs:\n")[0],
-        _document({name: _hints(kind.__init__)[name] for name in kind.options()}, defaults, _inherited_docs(kind)),
+        _document(settings_hints(kind), defaults, _inherited_docs(kind)),
         _document(_hints(options), defaults, _field_comments(options)),
-        _document(objective_hints, defaults, _argument_docs(minimised)),
+        _document(objective_hints, defaults, _inherited_docs(minimised)),
         _document(common, defaults, _field_comments(Config)),
     )
 

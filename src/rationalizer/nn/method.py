@@ -1,4 +1,4 @@
-"""The base class of extractors and aligners: settings are read from the constructor's signature."""
+"""The base class of extractors and aligners: settings are read from the constructors' signatures."""
 
 from __future__ import annotations
 
@@ -9,15 +9,44 @@ from typing import Any, ClassVar, NamedTuple, get_type_hints
 
 from torch import Tensor, nn
 
-from rationalizer.ranges import check_ranges, ranges_of
+from rationalizer.ranges import check_ranges, ranges_in
 from rationalizer.text import Budget
 
 
 def constructor_settings(kind: type) -> dict[str, tuple[Any, Any]]:
-    """The keyword-only arguments of a constructor: name -> (type, default)."""
-    constructor = kind.__init__  # type: ignore[misc]
-    types, parameters = get_type_hints(constructor), inspect.signature(constructor).parameters.values()
-    return {p.name: (types[p.name], p.default) for p in parameters if p.kind is p.KEYWORD_ONLY}
+    """The keyword-only arguments of a constructor: name -> (type, default).
+
+    A constructor with `**settings` also has those of its base class, to which it passes them on.
+    """
+    settings: dict[str, tuple[Any, Any]] = {}
+    for constructor in _constructors(kind):
+        types, parameters = get_type_hints(constructor), inspect.signature(constructor).parameters.values()
+        settings |= {p.name: (types[p.name], p.default) for p in parameters if p.kind is p.KEYWORD_ONLY}
+    return settings
+
+
+def settings_hints(kind: type) -> dict[str, Any]:
+    """The type hints of a constructor's keyword-only arguments, with the ranges of `ranges.py`."""
+    hints: dict[str, Any] = {}
+    for constructor in _constructors(kind):
+        hints |= get_type_hints(constructor, include_extras=True)
+    return {name: hints[name] for name in constructor_settings(kind)}
+
+
+def check_settings(kind: type, values: Mapping[str, Any]) -> None:
+    """Raise ValueError if a keyword-only argument of the constructor is out of its range."""
+    check_ranges(ranges_in(settings_hints(kind)), values)
+
+
+def _constructors(kind: type) -> list[Callable[..., None]]:
+    """The constructor of a class, after those of the base classes to which it passes settings on."""
+    found = []
+    for base in kind.__mro__:
+        if "__init__" in vars(base):
+            found.append(base.__init__)  # type: ignore[misc]
+            if all(p.kind is not p.VAR_KEYWORD for p in inspect.signature(found[-1]).parameters.values()):
+                break
+    return found[::-1]
 
 
 class MethodLoss(NamedTuple):
@@ -27,8 +56,8 @@ class MethodLoss(NamedTuple):
 
 class Method(nn.Module):
     """The layer that selects. `forward` is for training, `decode` for validation and inference; neither has side
-    effects. The keyword-only arguments of the constructor are the method's settings; annotate numbers with the types
-    of `ranges.py`.
+    effects. The keyword-only arguments of the constructor are the method's settings, and so are those of its base class
+    if the constructor takes `**settings`; annotate numbers with the types of `ranges.py`.
     """
 
     name: ClassVar[str]
@@ -98,4 +127,4 @@ class Method(nn.Module):
     @classmethod
     def check(cls, options: Mapping[str, Any]) -> None:
         """Raise ValueError if a setting is out of its range, or if settings contradict each other."""
-        check_ranges(ranges_of(cls.__init__), options)
+        check_settings(cls, options)

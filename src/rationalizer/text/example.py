@@ -134,7 +134,9 @@ def with_weight(example: AnyExample, weight: Any) -> AnyExample:
     except (TypeError, ValueError):
         number = math.nan
     if not 0 <= number < math.inf:
-        raise InputError(f"a weight must be a number of at least 0, got {short_repr(weight)}", "correct it or omit weights")
+        raise InputError(
+            f"a weight must be a number of at least 0, got {short_repr(weight)}", "correct it or omit weights"
+        )
     if isinstance(example, PairExample):
         return replace(example, premise=replace(example.premise, weight=number))
     return replace(example, weight=number)

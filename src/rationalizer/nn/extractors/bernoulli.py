@@ -11,7 +11,7 @@ decoding needs.
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -147,16 +147,8 @@ class ScoreFunctionWithBaseline(ScoreFunction):
     average: Tensor
     batches: Tensor
 
-    def __init__(
-        self,
-        size: int,
-        *,
-        sparsity: Weight = 0.01,
-        fused: Weight = 0.0,
-        decoding: Decoding = "top-k",
-        momentum: Share = 0.99,
-    ) -> None:
-        super().__init__(size, sparsity=sparsity, fused=fused, decoding=decoding)
+    def __init__(self, size: int, *, momentum: Share = 0.99, **settings: Any) -> None:
+        super().__init__(size, **settings)
         self.momentum = momentum
         self.register_buffer("average", torch.zeros(()))
         self.register_buffer("batches", torch.zeros(()))
@@ -183,16 +175,8 @@ class Gumbel(Bernoulli):
         temperature: of the relaxed samples; near 0 they are 0 or 1, and gradients are noisy.
     """
 
-    def __init__(
-        self,
-        size: int,
-        *,
-        sparsity: Weight = 0.01,
-        fused: Weight = 0.0,
-        decoding: Decoding = "top-k",
-        temperature: Temperature = 0.5,
-    ) -> None:
-        super().__init__(size, sparsity=sparsity, fused=fused, decoding=decoding)
+    def __init__(self, size: int, *, temperature: Temperature = 0.5, **settings: Any) -> None:
+        super().__init__(size, **settings)
         self.temperature = temperature
 
     def sample(self, scores: Tensor) -> Tensor:

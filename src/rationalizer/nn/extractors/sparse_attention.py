@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -62,8 +63,8 @@ class Fusedmax(SparseAttention):
         tv: penalty for each difference between neighbours: the larger, the longer the spans of equal weight.
     """
 
-    def __init__(self, size: int, *, temperature: Temperature = 0.1, tv: Weight = 0.7) -> None:
-        super().__init__(size, temperature=temperature)
+    def __init__(self, size: int, *, tv: Weight = 0.7, **settings: Any) -> None:
+        super().__init__(size, **settings)
         self.tv = tv
 
     def attend(self, scores: Tensor, mask: Tensor) -> Tensor:

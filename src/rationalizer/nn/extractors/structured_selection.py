@@ -202,16 +202,8 @@ class Spectra(StructuredExtractor):
         mask_tolerance: how far selections in training may be from the optimum; 0: exact.
     """
 
-    def __init__(
-        self,
-        size: int,
-        *,
-        temperature: Temperature = 1.0,
-        transition: Transition = 0.1,
-        start_spread: Spread = None,
-        mask_tolerance: Tolerance = 1e-3,
-    ) -> None:
-        super().__init__(size, temperature=temperature, transition=transition, start_spread=start_spread)
+    def __init__(self, size: int, *, mask_tolerance: Tolerance = 1e-3, **settings: Any) -> None:
+        super().__init__(size, **settings)
         self.mask_tolerance = mask_tolerance
 
     def relax(
@@ -238,10 +230,8 @@ class PairBudget(StructuredExtractor):
     constraints; the closed form used in training ignores them.
     """
 
-    def __init__(
-        self, size: int, *, temperature: Temperature = 1.0, transition: Bonus = 0.01, start_spread: Spread = None
-    ) -> None:
-        super().__init__(size, temperature=temperature, transition=transition, start_spread=start_spread)
+    def __init__(self, size: int, *, transition: Bonus = 0.01, **settings: Any) -> None:
+        super().__init__(size, transition=transition, **settings)
 
     def relax(
         self,

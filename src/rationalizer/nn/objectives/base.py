@@ -12,8 +12,7 @@ from torch import Tensor, nn
 
 from rationalizer.discovery import Registry
 from rationalizer.nn.base_model import Model, Output
-from rationalizer.nn.method import constructor_settings
-from rationalizer.ranges import check_ranges, ranges_of
+from rationalizer.nn.method import check_settings, constructor_settings
 from rationalizer.text import Budget, WordBatch
 
 ModelPart = Literal["generator", "predictor", "both"]
@@ -44,7 +43,7 @@ class Objective(nn.Module, ABC):
     """The loss that training minimises, and the learning rates of the parts relative to each other.
 
     The keyword-only arguments of a constructor are settings of the training, except the two below, which all
-    objectives have. Annotate numbers with the types of `ranges.py`.
+    objectives have and receive through `**common`. Annotate numbers with the types of `ranges.py`.
 
     Submodules are used in training only: they are in its checkpoints, but not in the trained model.
 
@@ -75,7 +74,7 @@ class Objective(nn.Module, ABC):
     @classmethod
     def check(cls, options: Mapping[str, Any]) -> None:
         """Raise ValueError if a setting is out of its range."""
-        check_ranges(ranges_of(cls.__init__), options)
+        check_settings(cls, options)
 
     @classmethod
     def encoder_defaults(cls, options: Mapping[str, Any]) -> dict[str, Any]:

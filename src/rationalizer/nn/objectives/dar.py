@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from torch import Tensor
 
@@ -12,7 +13,7 @@ from rationalizer.nn.objectives.base import TrainingStep, register
 from rationalizer.nn.objectives.full_text_loss import FullTextObjective
 from rationalizer.nn.shared_parts import Parts, copy_parts, predictor_names, with_parts
 from rationalizer.ranges import Count, Weight
-from rationalizer.text import Budget, WordBatch
+from rationalizer.text import WordBatch
 
 
 @register("dar")
@@ -36,18 +37,12 @@ class DiscriminativeAlignment(FullTextObjective):
     def __init__(
         self,
         *,
-        budget: Budget,
-        annotation_weight: float = 0.0,
         classifier_weight: Weight = 1.0,
         full_text_epochs: Count = 2,
         full_text_weight: Weight = 0.0,
+        **settings: Any,
     ) -> None:
-        super().__init__(
-            budget=budget,
-            annotation_weight=annotation_weight,
-            full_text_weight=full_text_weight,
-            full_text_epochs=full_text_epochs,
-        )
+        super().__init__(full_text_epochs=full_text_epochs, full_text_weight=full_text_weight, **settings)
         self.classifier_weight = classifier_weight
 
     def prepare(self, model: Model, sample: Callable[[], tuple[WordBatch, ...]]) -> None:

@@ -7,8 +7,7 @@ from typing import Any
 
 from rationalizer.nn.objectives.base import ModelPart, register
 from rationalizer.nn.objectives.full_text_loss import FullTextObjective
-from rationalizer.ranges import Number, Share, Weight
-from rationalizer.text import Budget
+from rationalizer.ranges import Share, Weight
 
 
 @register("dr")
@@ -22,28 +21,14 @@ class DecoupledRationalization(FullTextObjective):
     Args:
         slowest: smallest factor on the predictor's rate.
         full_text_weight: weight of the predictor's loss on whole texts.
-        full_text_epochs: first epochs, in which the predictor learns from whole texts and nothing is selected.
     """
 
     needs_selection = True
     shares_encoder = False
     uses_selected_share = True
 
-    def __init__(
-        self,
-        *,
-        budget: Budget,
-        annotation_weight: float = 0.0,
-        slowest: Share = 0.05,
-        full_text_weight: Weight = 0.0,
-        full_text_epochs: Number = 0,
-    ) -> None:
-        super().__init__(
-            budget=budget,
-            annotation_weight=annotation_weight,
-            full_text_weight=full_text_weight,
-            full_text_epochs=full_text_epochs,
-        )
+    def __init__(self, *, slowest: Share = 0.05, full_text_weight: Weight = 0.0, **settings: Any) -> None:
+        super().__init__(full_text_weight=full_text_weight, **settings)
         self.slowest = slowest
 
     @classmethod

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rationalizer.nn.objectives.base import register
 from rationalizer.nn.objectives.full_text_loss import FullTextObjective
-from rationalizer.ranges import Number, Weight
-from rationalizer.text import Budget
+from rationalizer.ranges import Weight
 
 
 @register("fr")
@@ -17,23 +18,10 @@ class FoldedRationalization(FullTextObjective):
 
     Args:
         full_text_weight: weight of the predictor's loss on whole texts.
-        full_text_epochs: first epochs, in which the predictor learns from whole texts and nothing is selected.
     """
 
     needs_selection = True
     shares_encoder = True
 
-    def __init__(
-        self,
-        *,
-        budget: Budget,
-        annotation_weight: float = 0.0,
-        full_text_weight: Weight = 0.0,
-        full_text_epochs: Number = 0,
-    ) -> None:
-        super().__init__(
-            budget=budget,
-            annotation_weight=annotation_weight,
-            full_text_weight=full_text_weight,
-            full_text_epochs=full_text_epochs,
-        )
+    def __init__(self, *, full_text_weight: Weight = 0.0, **settings: Any) -> None:
+        super().__init__(full_text_weight=full_text_weight, **settings)

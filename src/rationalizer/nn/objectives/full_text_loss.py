@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import Tensor
 
 from rationalizer.nn.base_model import Model, Output
 from rationalizer.nn.objectives.base import Objective, ObjectiveLoss, TrainingStep, register
 from rationalizer.ranges import Number, Weight
-from rationalizer.text import Budget
 
 
 @register("full-text")
@@ -23,15 +24,8 @@ class FullTextObjective(Objective):
         full_text_epochs: first epochs, in which the predictor learns from whole texts and nothing is selected.
     """
 
-    def __init__(
-        self,
-        *,
-        budget: Budget,
-        annotation_weight: float = 0.0,
-        full_text_weight: Weight = 3.0,
-        full_text_epochs: Number = 0,
-    ) -> None:
-        super().__init__(budget=budget, annotation_weight=annotation_weight)
+    def __init__(self, *, full_text_weight: Weight = 3.0, full_text_epochs: Number = 0, **common: Any) -> None:
+        super().__init__(**common)
         self.full_text_weight = full_text_weight
         self.warmup_epochs = full_text_epochs
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import Tensor
 
 from rationalizer.nn.base_model import Model, Output
 from rationalizer.nn.objectives.base import TrainingStep, register, train_generator_on
 from rationalizer.nn.objectives.full_text_loss import FullTextObjective
-from rationalizer.ranges import Number, Weight
-from rationalizer.text import Budget
+from rationalizer.ranges import Weight
 
 
 @register("mcd")
@@ -20,26 +21,13 @@ class MinimalConditionalDependence(FullTextObjective):
 
     Args:
         full_text_weight: weight of the predictor's loss on whole texts.
-        full_text_epochs: first epochs, in which the predictor learns from whole texts and nothing is selected.
     """
 
     needs_selection = True
     needs_gradient = True
 
-    def __init__(
-        self,
-        *,
-        budget: Budget,
-        annotation_weight: float = 0.0,
-        full_text_weight: Weight = 1.0,
-        full_text_epochs: Number = 0,
-    ) -> None:
-        super().__init__(
-            budget=budget,
-            annotation_weight=annotation_weight,
-            full_text_weight=full_text_weight,
-            full_text_epochs=full_text_epochs,
-        )
+    def __init__(self, *, full_text_weight: Weight = 1.0, **settings: Any) -> None:
+        super().__init__(full_text_weight=full_text_weight, **settings)
 
     def extra_loss(self, model: Model, output: Output, step: TrainingStep) -> Tensor | float:
         outputs = model.full_text_outputs(*step.texts)

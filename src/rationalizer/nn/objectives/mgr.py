@@ -13,8 +13,8 @@ from rationalizer.nn.objectives.base import ModelPart, TrainingStep, register
 from rationalizer.nn.objectives.dr import equal_rates
 from rationalizer.nn.objectives.full_text_loss import FullTextObjective
 from rationalizer.nn.shared_parts import Parts, copy_parts, with_parts
-from rationalizer.ranges import Number, Range, Weight
-from rationalizer.text import Budget, WordBatch
+from rationalizer.ranges import Range, Weight
+from rationalizer.text import WordBatch
 
 GENERATOR = ("encoder.generator", "method")  # the submodules of which each generator has its own
 
@@ -31,27 +31,15 @@ class MultipleGenerators(FullTextObjective):
     Args:
         generator_count: number of generators.
         full_text_weight: weight of the predictor's loss on whole texts.
-        full_text_epochs: first epochs, in which the predictor learns from whole texts and nothing is selected.
     """
 
     needs_selection = True
     shares_encoder = False
 
     def __init__(
-        self,
-        *,
-        budget: Budget,
-        annotation_weight: float = 0.0,
-        generator_count: Annotated[int, Range(2, 10)] = 3,
-        full_text_weight: Weight = 0.0,
-        full_text_epochs: Number = 0,
+        self, *, generator_count: Annotated[int, Range(2, 10)] = 3, full_text_weight: Weight = 0.0, **settings: Any
     ) -> None:
-        super().__init__(
-            budget=budget,
-            annotation_weight=annotation_weight,
-            full_text_weight=full_text_weight,
-            full_text_epochs=full_text_epochs,
-        )
+        super().__init__(full_text_weight=full_text_weight, **settings)
         self.generator_count = generator_count
 
     @classmethod
