@@ -163,16 +163,13 @@ def label_skill(masks: Sequence[Any], truth: Sequence[Any]) -> float:
     rationales, labels = as_masks(masks, "masks"), as_labels(truth, "truth")
     require_same_count(masks=rationales, truth=labels)
     rng = np.random.default_rng(0)
-    sample = rng.permutation(len(labels))[:_SAMPLE]
-    _, codes, counts = np.unique(labels[sample], return_inverse=True, return_counts=True)
-    sample = sample[counts[codes] >= FOLDS]
-    names, codes = np.unique(labels[sample], return_inverse=True)
-    if len(names) < 2:
-        return 0.0
+    sample, codes = _probed_texts(labels, rng)
     sampled = [rationales[i] for i in sample]
-    controls = [_probe_recall([shuffle_runs(mask, rng) for mask in sampled], codes) for _ in range(_CONTROLS)]
-    base = max(1 / len(names), float(np.mean(controls)))
-    return max(0.0, (_probe_recall(sampled, codes) - base) / (1 - base)) if base < 1 else 0.0
+    return _skill(
+        lambda: _probe_recall(sampled, codes),
+        lambda: _probe_recall([shuffle_runs(mask, rng) for mask in sampled], codes),
+        codes,
+    )
 
 
 def size_skill(masks: Sequence[Any], truth: Sequence[Any]) -> float:
@@ -187,17 +184,31 @@ def size_skill(masks: Sequence[Any], truth: Sequence[Any]) -> float:
     rationales, labels = as_masks(masks, "masks"), as_labels(truth, "truth")
     require_same_count(masks=rationales, truth=labels)
     rng = np.random.default_rng(0)
+    sample, codes = _probed_texts(labels, rng)
+    sizes = np.array([rationales[i].sum() for i in sample], dtype=np.float64)
+    lengths = np.array([len(rationales[i]) for i in sample], dtype=np.float64)
+    return _skill(
+        lambda: _size_recall(sizes, lengths, codes),
+        lambda: _size_recall(_exchange(sizes, lengths, rng), lengths, codes),
+        codes,
+    )
+
+
+def _probed_texts(labels: NDArray[Any], rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """A random sample of the texts whose class has enough of them for the probe, and the number of each one's class."""
     sample = rng.permutation(len(labels))[:_SAMPLE]
     _, codes, counts = np.unique(labels[sample], return_inverse=True, return_counts=True)
     sample = sample[counts[codes] >= FOLDS]
-    names, codes = np.unique(labels[sample], return_inverse=True)
-    if len(names) < 2:
+    return sample, np.unique(labels[sample], return_inverse=True)[1]
+
+
+def _skill(probe: Callable[[], float], control: Callable[[], float], codes: NDArray[np.int64]) -> float:
+    """How far the probe's recall is above that of its controls, as a share of what is possible; 0 for one class."""
+    classes = len(np.unique(codes))
+    if classes < 2:
         return 0.0
-    sizes = np.array([rationales[i].sum() for i in sample], dtype=np.float64)
-    lengths = np.array([len(rationales[i]) for i in sample], dtype=np.float64)
-    controls = [_size_recall(_exchange(sizes, lengths, rng), lengths, codes) for _ in range(_CONTROLS)]
-    base = max(1 / len(names), float(np.mean(controls)))
-    return max(0.0, (_size_recall(sizes, lengths, codes) - base) / (1 - base)) if base < 1 else 0.0
+    base = max(1 / classes, float(np.mean([control() for _ in range(_CONTROLS)])))
+    return max(0.0, (probe() - base) / (1 - base)) if base < 1 else 0.0
 
 
 def _exchange(sizes: Floats, lengths: Floats, rng: np.random.Generator) -> Floats:
