@@ -79,7 +79,7 @@ def test_subprocesses_give_the_same_weights_and_stop_on_interrupt(two, tmp_path,
     monkeypatch.setattr(TrainingLoop, "training_step", training_step)
     again = compare(two, tmp_path)
     assert [outcome.run for outcome in again.failed] == [endless]
-    assert steps[0] > 0, "it began anew instead of going on"
+    assert steps[0] > 0, "it began again instead of going on"
 
 
 def test_ray_gives_the_same_weights(folder, tmp_path, study):

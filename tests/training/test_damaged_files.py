@@ -110,7 +110,7 @@ def test_damaged_model_raises(folder, name, how):
 def test_damaged_checkpoint_raises(corpus, unfinished, how):
     damage(unfinished / "checkpoint.safetensors", how)
     config = configure("spectra", SETTINGS)
-    refused(r"checkpoint\.safetensors .*start anew", train, corpus, config, unfinished, resume=True)
+    refused(r"checkpoint\.safetensors .*start again", train, corpus, config, unfinished, resume=True)
     (unfinished / "checkpoint.safetensors").unlink()
     train(corpus, config, unfinished, resume=True)
 
@@ -288,7 +288,7 @@ def test_invalid_checkpoint_keys_raise(corpus, unfinished, key, value, message):
     state.pop(key)
     files.write_tensors(path, tensors, state if value is None else {**state, key: value})
     config = configure("spectra", SETTINGS)
-    refused(rf"checkpoint\.safetensors.*{message}.*start anew", train, corpus, config, unfinished, resume=True)
+    refused(rf"checkpoint\.safetensors.*{message}.*start again", train, corpus, config, unfinished, resume=True)
 
 
 @pytest.mark.parametrize(
@@ -317,14 +317,14 @@ def test_impossible_progress_in_a_signed_checkpoint_raises(corpus, unfinished, k
     files.write_tensors(path, tensors, state)
     with pytest.raises(InputError, match=rf"progress\.{key}") as raised:
         train(corpus, config, unfinished, resume=True)
-    assert "start anew" in raised.value.remedy
+    assert "start again" in raised.value.remedy
 
 
 def test_invalid_checkpoint_types_raise(corpus, folder, unfinished):
     path, config = unfinished / "checkpoint.safetensors", configure("spectra", SETTINGS)
     tensors, state = files.read_tensors(path)
     shutil.copy(folder / "model.safetensors", path)
-    refused(r"checkpoint\.safetensors .*start anew", train, corpus, config, unfinished, resume=True)
+    refused(r"checkpoint\.safetensors .*start again", train, corpus, config, unfinished, resume=True)
     name = next(name for name in tensors if name.startswith("model."))
     moment = next(name for name in tensors if name.startswith("optimizer.") and name.endswith(".exp_avg_sq"))
     for other, message in (
@@ -337,7 +337,7 @@ def test_invalid_checkpoint_types_raise(corpus, folder, unfinished):
         ({**tensors, "optimizer.x.step": torch.zeros(())}, r"optimizer\.x\.step"),
     ):
         files.write_tensors(path, other, state)
-        said = refused(r"checkpoint\.safetensors.*start anew", train, corpus, config, unfinished, resume=True)
+        said = refused(r"checkpoint\.safetensors.*start again", train, corpus, config, unfinished, resume=True)
         assert re.search(message, said), said
 
 

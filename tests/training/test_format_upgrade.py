@@ -80,7 +80,7 @@ def test_unfinished_format_4_run_raises(tmp_path, monkeypatch):
     progress = state["progress"]
     progress["waited"] = progress.pop("epochs_without_improvement")
     write_tensors(tmp_path / "checkpoint.safetensors", tensors, state)
-    with pytest.raises(ValueError, match="start anew"):
+    with pytest.raises(ValueError, match="start again"):
         train(corpus, config, tmp_path, resume=True)
 
 

@@ -29,7 +29,7 @@ def sheet_rows(
     except DataError:
         raise
     except (BadZipFile, InvalidFileException, ParseError, zlib.error, LookupError, TypeError, ValueError, OSError) as e:
-        raise DataError(f"not an Excel sheet ({e})", "save it anew as .xlsx or CSV", path=path) from None
+        raise DataError(f"not an Excel sheet ({e})", "save it again as .xlsx or CSV", path=path) from None
 
 
 def _read_rows(

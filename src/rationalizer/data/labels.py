@@ -167,7 +167,7 @@ def plain(value: Any) -> Label:
     if not isinstance(value, (int, float, str)):
         raise DataError(f"a label must be a name or a number, got {type(value).__name__} {short_repr(value)}")
     if isinstance(value, str) and not _is_writable(value):
-        raise DataError(f"the label {short_repr(value)} holds half a surrogate pair", "write it anew")
+        raise DataError(f"the label {short_repr(value)} holds half a surrogate pair", "write it again")
     return value
 
 

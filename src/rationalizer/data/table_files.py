@@ -176,7 +176,7 @@ _NAMES = {
     "binary": "binary data",
     "nothing": "nothing",
 }
-_ANEW = "rename it or save it anew"
+_ANEW = "rename it or save it again"
 _REMEDIES = {
     "JSON": _ANEW,
     "Parquet": _ANEW,
@@ -184,7 +184,7 @@ _REMEDIES = {
     "archive": "save it as UTF-8 CSV, or let its name end in .xlsx",
     "packed": "unpack it, or let its name end in .gz",
     "pointer": "fetch it by git lfs pull",
-    "nothing": "save it anew",
+    "nothing": "save it again",
 }
 
 

@@ -30,7 +30,7 @@ from rationalizer.text.errors import InputError
 
 SETTINGS_WITHOUT_EFFECT = ("workers", "checkpoint_seconds", "keep_examples")  # these do not change the weights
 
-RESTART_REMEDY = "copy it again, or delete it and start anew with --resume, in Python with resume=True"
+RESTART_REMEDY = "copy it again, or delete it and start again with --resume, in Python with resume=True"
 PARTS = ("model", "best", "average", "optimizer", "objective")
 PROGRESS = {
     **dict.fromkeys(("epoch", "batch", "step", "epochs_without_improvement", "unconverged"), int),

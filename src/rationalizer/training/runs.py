@@ -49,7 +49,7 @@ RECORD = {
     "findings": {str: [{"kind": str, "message": str, "value": float}]},
     "baselines?": {str: {str: {str: float}}},  # split -> baseline -> scores; older runs lack it
 }
-REWRITE_REMEDY = "copy it again, or delete it and write it anew by resuming the run (--resume, in Python resume=True)"
+REWRITE_REMEDY = "copy it again, or delete it and write it again by resuming the run (--resume, in Python resume=True)"
 
 
 @dataclass(frozen=True)

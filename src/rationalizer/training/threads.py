@@ -41,7 +41,7 @@ class StepClock:
         self._fastest = float("inf")  # mean of `RECENT` steps
 
     def is_slower(self, words: int, seconds: float) -> bool:
-        """Add a step; return whether the last ones took `SLOWER` times as long as the fastest. Then it starts anew."""
+        """Add a step; return whether the last ones took `SLOWER` times as long as the fastest. Then it starts again."""
         self._times = [*self._times, seconds / max(words, 1)][-RECENT:]
         if len(self._times) < RECENT:
             return False

@@ -21,7 +21,7 @@ def continued_description(start: TrainedModel, description: Description, corpus:
     for name in FIXED:
         own, other = getattr(start.config, name), getattr(description.config, name)
         if own != other:
-            raise ValueError(f"the model to go on from has {name}={own}, not {other}; leave {name} out, or train anew")
+            raise ValueError(f"the model to go on from has {name}={own}, not {other}; leave {name} out, or train from scratch")
     if corpus.rule != start.encoder.rule:
         raise ValueError(
             f"the model to go on from splits texts by the rule {start.encoder.rule!r}, but these texts are split by "
@@ -31,7 +31,7 @@ def continued_description(start: TrainedModel, description: Description, corpus:
         own, other = (", ".join(classes) or "numbers" for classes in (start.classes, description.classes))
         raise ValueError(
             f"the model to go on from predicts {own}, but the labels are {other}; give texts with its labels, or train "
-            "anew"
+            "from scratch"
         )
     return replace(
         description,
@@ -57,6 +57,6 @@ def load_weights(model: Model, start: TrainedModel) -> None:
     weights = {name: tensor for name, tensor in weights.items() if name in expected or name not in OPTIONAL}
     if problem := find_tensor_mismatch(weights, expected):
         raise ValueError(
-            f"the settings do not fit the model to go on from: {problem}; leave out those of its network, or train anew"
+            f"the settings do not fit the model to go on from: {problem}; leave out those of its network, or train from scratch"
         )
     model.load_state_dict(weights, strict=False)
