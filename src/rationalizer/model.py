@@ -129,8 +129,8 @@ class Rationalizer(SavingMixin):
             classes: the classes in order, or the names of a 0/1 matrix's columns (`MultiLabelBinarizer.classes_`).
             pairs: whether `texts` holds pairs; by default if all items are tuples of two, or if the method is for
                 pairs. Lists of two strings, as JSON stores pairs, need it.
-            warm_start: go on from this trained model, with its weights, words and classes, instead of training from scratch;
-                with other texts, annotations or settings (`set_params(annotation_weight=1)`).
+            warm_start: go on from this trained model, with its weights, words and classes, instead of training from
+                scratch; with other texts, annotations or settings (`set_params(annotation_weight=1)`).
             run_dir: a folder for the model, its scores, checkpoints and logs, as written by `rationalizer train`.
             resume: continue the run in `run_dir`.
             progress: show a progress bar; by default only on a terminal or in a notebook.

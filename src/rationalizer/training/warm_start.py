@@ -21,7 +21,9 @@ def continued_description(start: TrainedModel, description: Description, corpus:
     for name in FIXED:
         own, other = getattr(start.config, name), getattr(description.config, name)
         if own != other:
-            raise ValueError(f"the model to go on from has {name}={own}, not {other}; leave {name} out, or train from scratch")
+            raise ValueError(
+                f"the model to go on from has {name}={own}, not {other}; leave {name} out, or train from scratch"
+            )
     if corpus.rule != start.encoder.rule:
         raise ValueError(
             f"the model to go on from splits texts by the rule {start.encoder.rule!r}, but these texts are split by "
@@ -57,6 +59,7 @@ def load_weights(model: Model, start: TrainedModel) -> None:
     weights = {name: tensor for name, tensor in weights.items() if name in expected or name not in OPTIONAL}
     if problem := find_tensor_mismatch(weights, expected):
         raise ValueError(
-            f"the settings do not fit the model to go on from: {problem}; leave out those of its network, or train from scratch"
+            f"the settings do not fit the model to go on from: {problem}; leave out those of its network, or train "
+            "from scratch"
         )
     model.load_state_dict(weights, strict=False)
