@@ -7,7 +7,8 @@ import torch
 
 from rationalizer.models.config import Config, configure
 from rationalizer.nn import ALIGNERS, ENCODERS, EXTRACTORS
-from rationalizer.ranges import ranges_of
+from rationalizer.nn.method import settings_hints
+from rationalizer.ranges import ranges_in, ranges_of
 
 HUGE = 10**300
 METHODS = [(name, False) for name in sorted(EXTRACTORS)] + [(name, True) for name in sorted(ALIGNERS)]
@@ -94,7 +95,7 @@ def test_range_limits_are_valid(method):
 def test_range_limits_are_valid_for_pairs(method):
     scores = torch.randn(2, 4, 5, generator=torch.Generator().manual_seed(0)).requires_grad_()
     masks = torch.ones(2, 4, dtype=torch.bool), torch.ones(2, 5, dtype=torch.bool)
-    for name, allowed in ranges_of(ALIGNERS[method].__init__).items():
+    for name, allowed in ranges_in(settings_hints(ALIGNERS[method])).items():
         for value in (allowed.low, allowed.high):
             found = ALIGNERS[method](**{name: value})(scores, *masks, torch.tensor([2, 3]))
             assert found.z.isfinite().all(), (name, value)
@@ -104,7 +105,7 @@ def test_range_limits_are_valid_for_pairs(method):
 
 def test_every_number_declares_its_range():
     for _, kind in [*EXTRACTORS.items(), *ALIGNERS.items()]:
-        assert set(numbers(kind.options())) <= set(ranges_of(kind.__init__))
+        assert set(numbers(kind.options())) <= set(ranges_in(settings_hints(kind)))
     for kind in ENCODERS.values():
         assert set(numbers(kind.options())) <= set(ranges_of(kind.Options))
     assert set(numbers({name: (kind, None) for name, kind in configure_types().items()})) <= set(ranges_of(Config))
