@@ -80,7 +80,7 @@ def test_range_limits_are_valid(method):
     kind = EXTRACTORS[method]
     states = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0))
     mask, budget = torch.ones(2, 5, dtype=torch.bool), torch.tensor([2, 3])
-    for name, allowed in ranges_of(kind.__init__).items():
+    for name, allowed in ranges_in(settings_hints(kind)).items():
         for value in (allowed.low, math.nextafter(allowed.high, 0) if allowed.below else allowed.high):
             extractor = kind(4, **{name: float(value)})
             found = extractor(states, mask, budget)
