@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from rationalizer.text.word_batch import gather_words
+
 
 class BiLSTM(nn.Module):
     """(batch, n, size_in) vectors and a (batch, n) mask -> (batch, n, 2 · hidden) states, 0 on padding.
@@ -25,10 +27,6 @@ class BiLSTM(nn.Module):
         position = torch.arange(n, device=mask.device)
         mirror = torch.where(mask, mask.sum(1, keepdim=True) - 1 - position, position)
         left, _ = self.forwards(vectors)
-        right, _ = self.backwards(_reorder(vectors, mirror))
-        states = torch.cat([left, _reorder(right, mirror)], dim=-1)
+        right, _ = self.backwards(gather_words(vectors, mirror))
+        states = torch.cat([left, gather_words(right, mirror)], dim=-1)
         return torch.where(mask[..., None], states, states.new_zeros(()))
-
-
-def _reorder(sequence: Tensor, order: Tensor) -> Tensor:
-    return sequence.gather(1, order[..., None].expand(-1, -1, sequence.shape[-1]))

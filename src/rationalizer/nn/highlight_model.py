@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from rationalizer.constraints import LayerConstraints
 from rationalizer.nn.base_model import Model, Output
+from rationalizer.nn.dropout import Dropout
 from rationalizer.nn.encoders import Encoder
 from rationalizer.nn.encoders.base import EncodedSelection
 from rationalizer.nn.extractors import EXTRACTORS, Extractor
@@ -80,7 +81,7 @@ class HighlightModel(Model):
             assert isinstance(self.method, LinearExtractor)
             self.method.score_labels(self.labels)
         self.pooling: Pooling = pooling
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     @torch.no_grad()
     def initialize(self, *texts: WordBatch) -> None:

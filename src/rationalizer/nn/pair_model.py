@@ -13,6 +13,7 @@ from rationalizer.nn.aligners import ALIGNERS, Alignment
 from rationalizer.nn.average_budget import AverageMethod
 from rationalizer.nn.base_model import Model, Output
 from rationalizer.nn.bilstm import BiLSTM
+from rationalizer.nn.dropout import Dropout
 from rationalizer.nn.encoders import Encoder
 from rationalizer.nn.heads import Pooling, make_head, pool, pooled_size
 from rationalizer.text import Budget, WordBatch
@@ -69,7 +70,7 @@ class PairModel(Model):
         self.threshold = nn.Parameter(torch.zeros(())) if threshold else None
         self.pooling: Pooling = pooling
         self.closes_premise = faithful and premise_context == "aligned"
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         size, hidden = encoder.size, encoder.selection_size // 2
         self.compose = nn.Linear(4 * size, hidden)
         # As in ESIM one layer serves both texts, unless the premise has fewer features.

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from rationalizer.nn.bilstm import BiLSTM
+from rationalizer.nn.dropout import Dropout
 from rationalizer.nn.encoders.base import EncodedSelection, Encoder, Punctuation, register
 from rationalizer.ranges import Count, Size
 from rationalizer.text import (
@@ -122,7 +123,7 @@ class VectorEncoder(Encoder):
         self.register_buffer("scales", torch.from_numpy(np.pad(scales, (1, 0))), persistent=False)
         self.learned = nn.Embedding(len(vocabulary), size, padding_idx=0)
         self.learned.weight.requires_grad_(options.tuned or vectors is None)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.generator = self.Network(size, options.hidden) if generates else None
         self.predicts = predicts
         alone = predicts and not (generates and options.shared)
