@@ -62,7 +62,7 @@ def test_average_on_dev(trained, corpus):
 
 def test_default_bounds_have_a_table(trained, corpus):
     assert trained.history["calibration"]["default_bounds"]["shares"]
-    for share in (0.12, 0.3, 0.4, 0.6):
+    for share in (0.12, 0.3, 0.4, 0.6, 1.0):
         chosen, words = counts(trained, corpus.dev, budget=f"{share:.0%} on average")
         assert np.mean(chosen / words) == pytest.approx(share, abs=0.02)
         assert (chosen <= np.floor(2 * share * words + 1e-9)).all()

@@ -22,7 +22,7 @@ from rationalizer.text import AnyExample, Budget
 MOST_TEXTS = 5000
 MOST_CONSTRAINED_TEXTS = 500  # constraints take much longer to satisfy
 BATCH = 128
-DEFAULT_BOUNDS = (0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.18, 0.25, 0.35, 0.5, 0.7, 0.85, 0.95)  # averages
+DEFAULT_BOUNDS = (0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.18, 0.25, 0.35, 0.5, 0.7, 0.85, 0.95, 0.99, 1.0)  # averages
 DEFAULT_BATCHES = 4  # of texts, for these
 FAR = 0.1  # relative distance from an average that short texts do not allow
 
