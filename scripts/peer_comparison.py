@@ -102,7 +102,7 @@ def table(results: dict[str, list[dict[str, Any]]]) -> str:
 
 def main() -> None:
     from audit_pyhighlights import METHODS
-    from objectives import BUDGETS, write_copy
+    from objectives import BUDGETS, COLUMNS, write_copy
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dataset", choices=BUDGETS)
@@ -121,7 +121,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     aspect = "appearance" if args.dataset == "beer-binary" else None
     write_copy(args.dataset, args.data_dir, args.out / "data", aspect, args.texts)
-    corpus = load(args.dataset, data_dir=args.out / "data", aspect=aspect)
+    columns = {"columns": COLUMNS[args.dataset]} if args.dataset in COLUMNS else {}
+    corpus = load(args.dataset, data_dir=args.out / "data", aspect=aspect, **columns)
     makers = [("pyhighlights", name, train_theirs) for name in args.theirs]
     makers += [("ours", name, train_own) for name in args.ours]
     results: dict[str, list[dict[str, Any]]] = {}

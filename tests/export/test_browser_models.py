@@ -9,7 +9,7 @@ from rationalizer import Rationalizer
 from rationalizer.export.onnxruntime_web import runtime_files
 from rationalizer.export.web_site import export_site
 from tests.export.conftest import PARITY, run_in_page
-from tests.export.test_exported_models import LONG, MODELS, PAIRS
+from tests.export.test_exported_models import AVERAGES, LONG, MODELS, PAIRS
 from tests.export.untrained_models import TEXTS, save_model
 from tests.nn.tiny_transformers import write_encoder
 
@@ -27,9 +27,9 @@ def assert_same_answers(browser, folders, site):
     cases, expected = [], []
     for folder in folders:
         model = Rationalizer.load(folder, device="cpu")
-        budgets = (None, "50%") if model.config.budget.kind == "share" and not model.pairs else (None,)
+        others = {"share": () if model.pairs else ("50%",), "average": AVERAGES}.get(model.config.budget.kind, ())
         for texts in PAIRS if model.pairs else [(text,) for text in (*TEXTS, LONG)]:
-            for budget in budgets:
+            for budget in (None, *others):
                 case = {"model": folder.name, "texts": list(texts), "budget": budget, "constraints": None}
                 cases.append(case)
                 expected.append(answer(model, case))

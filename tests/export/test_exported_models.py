@@ -28,7 +28,13 @@ MODELS = {
     "sigmoid": {"classes": (), "target": {"sigmoid": True}},
     "average": {
         "budget": "30% on average, 10% to 60%",
-        "calibration": {"shares": [0.1, 0.6], "multipliers": [1.5, -1.5], "least": 0.1, "most": 0.6},
+        "calibration": {
+            "shares": [0.1, 0.6],
+            "multipliers": [1.5, -1.5],
+            "least": 0.1,
+            "most": 0.6,
+            "default_bounds": {"shares": [0.2, 0.5], "multipliers": [0.3, -0.3]},
+        },
     },
     "pairs": {"method": "at-most-one"},
     "pairs, budget": {"method": "budget", "budget": 2, "faithful": False, "word_scores": True, "pooling": "last"},
@@ -37,6 +43,8 @@ MODELS = {
     "pairs, no links": {"method": "at-most-one", "constraints": [NOTHING]},
     "pairs, threshold": {"method": "at-most-one", "annotation_weight": 1.0},
 }
+
+AVERAGES = ("40% on average", "20% on average, 10% to 60%", "30% on average, 20% to 50%")
 
 
 def assert_equal(model, exported, **changes):
@@ -71,6 +79,8 @@ def test_bilstm_models(name, tmp_path):
         assert_equal(model, exported)
         if not model.pairs and exported.manifest["method"]["follows_budget"]:
             assert_equal(model, exported, budget="100%" if model.constraints else "50%")
+        for budget in AVERAGES if name == "average" else ():
+            assert_equal(model, exported, budget=budget)
 
 
 TRANSFORMERS = {

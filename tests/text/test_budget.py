@@ -127,6 +127,27 @@ def test_malformed_average(written):
     assert error.value.remedy
 
 
+def test_messages_name_the_problem():
+    problems = {"18% on average, 20% to 30%": "bounds", "150%": "at most 1", "18% on avg": "18% on avg"}
+    for written, problem in problems.items():
+        with pytest.raises(InputError, match=problem):
+            Budget.parse(written)
+
+
+def test_table_of_the_bounds():
+    table = {"shares": [0.1, 0.3], "multipliers": [2.0, 1.0], "least": 0.08, "most": 0.35}
+    both = table | {"default_bounds": {"shares": [0.1, 0.3], "multipliers": [6.0, 5.0]}}
+    for written, known, multiplier in (
+        ("20% on average, 8% to 35%", both, 1.5),
+        ("20% on average", both, 5.5),
+        ("20% on average, 10% to 40%", both, 5.5),
+        ("20% on average, 5% to 60%", both, 1.5),
+        ("20% on average", table, 1.5),
+        ("60% on average", both, 5.0),
+    ):
+        assert Budget.parse(written).calibrated(known).multiplier == pytest.approx(multiplier)
+
+
 def test_average_is_not_a_share():
     assert Budget.average(0.2) != Budget.share(0.2)
     assert Budget.average(0.2) != Budget.average(0.2, most=0.3)

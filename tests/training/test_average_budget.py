@@ -10,7 +10,6 @@ import torch
 from rationalizer.bulk import Explainer
 from rationalizer.data import generated_pairs, generated_reviews, read_corpus, stream_corpus
 from rationalizer.inference import evaluate, predict
-from rationalizer.inference.multiplier_table import with_multiplier
 from rationalizer.metrics import mask_to_spans
 from rationalizer.models import TrainedModel, configure
 from rationalizer.nn.average_budget import ScoredTexts, find_multiplier, mean_share, multiplier_table
@@ -59,6 +58,15 @@ def test_average_on_dev(trained, corpus):
     for share in (0.12, 0.24, 0.3):  # under the bounds of the training
         chosen, words = counts(trained, corpus.dev, budget=Budget.average(share, least=0.08, most=0.35))
         assert np.mean(chosen / words) == pytest.approx(share, abs=0.03)
+
+
+def test_default_bounds_have_a_table(trained, corpus):
+    assert trained.history["calibration"]["default_bounds"]["shares"]
+    for share in (0.12, 0.3, 0.4, 0.6, 1.0):
+        chosen, words = counts(trained, corpus.dev, budget=f"{share:.0%} on average")
+        assert np.mean(chosen / words) == pytest.approx(share, abs=0.02)
+        assert (chosen <= np.floor(2 * share * words + 1e-9)).all()
+        assert (chosen >= share / 2 * words - 1e-9).all()
 
 
 def test_scores_report_the_sizes(trained, corpus):
@@ -202,7 +210,7 @@ def test_multiplier_of_any_average(method):
     shares, multipliers = multiplier_table(method, 0.18, texts)
     assert shares == sorted(shares)
     assert (np.diff(multipliers) < 0).all()
-    found = with_multiplier(BUDGET, {"shares": shares, "multipliers": multipliers})
+    found = BUDGET.calibrated({"shares": shares, "multipliers": multipliers, "least": 0.08, "most": 0.35})
     assert mean_share(method, texts, found.multiplier) == pytest.approx(0.18, abs=2e-3)
 
 

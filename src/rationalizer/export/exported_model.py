@@ -319,9 +319,7 @@ class ExportedModel:
             return lambda links: self._networks.output({**feeds, "weights": links}), z
         assert isinstance(example, Example)
         if budget.kind == "average":
-            table = self.manifest["calibration"]
-            multiplier = np.interp(budget.amount, table["shares"], table["multipliers"])
-            budget = replace(budget, multiplier=float(multiplier))
+            budget = budget.calibrated(self.manifest["calibration"])
         scores = self._networks.scores(self._inputs.whole(example))
         masks = self.encoder.masks(example.tokens)
         z = select_words(scores, *masks, method, budget, settings.constraints, item, self.encoder.sentences)

@@ -1,27 +1,30 @@
 """The table of multipliers of an average budget, made once after training and stored with the model.
 
-With it the selection in a text does not depend on the texts beside it, and any other average can be asked for.
+With it the selection in a text does not depend on the texts beside it, and any other average can be asked for. There
+are two tables: under the bounds of the training, for any average, and for averages with their default bounds.
+`Budget.calibrated` reads them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
 from rationalizer.models.batch_constraints import BatchConstraints
 from rationalizer.models.batches import batch_loader
 from rationalizer.models.config import Config
 from rationalizer.nn import Model
-from rationalizer.nn.average_budget import AverageMethod, ScoredTexts, multiplier_table
+from rationalizer.nn.average_budget import AverageMethod, ScoredTexts, find_multiplier, mean_share, multiplier_table
 from rationalizer.text import AnyExample, Budget
 
 MOST_TEXTS = 5000
 MOST_CONSTRAINED_TEXTS = 500  # constraints take much longer to satisfy
 BATCH = 128
+DEFAULT_BOUNDS = (0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.18, 0.25, 0.35, 0.5, 0.7, 0.85, 0.95, 0.99, 1.0)  # averages
+DEFAULT_BATCHES = 4  # of texts, for these
+FAR = 0.1  # relative distance from an average that short texts do not allow
 
 
 @torch.inference_mode()
@@ -39,10 +42,19 @@ def calibrate(model: Model, examples: Sequence[AnyExample], config: Config) -> d
         on_host = tuple(mask.cpu() for mask in masks)
         rows.append(ScoredTexts.of(method, budget, scores.float().cpu(), on_host, batch.constraints))
     shares, multipliers = multiplier_table(method, float(budget.amount), rows)
-    return {"shares": shares, "multipliers": multipliers, "least": budget.least, "most": budget.most}
+    table = {"shares": shares, "multipliers": multipliers, "least": budget.least, "most": budget.most}
+    usual = _default_bounds(method, rows[:DEFAULT_BATCHES])
+    return table | ({"default_bounds": usual} if usual["shares"] else {})
 
 
-def with_multiplier(budget: Budget, calibration: Mapping[str, Any]) -> Budget:
-    """Return an average budget with its multiplier, interpolated in the table."""
-    multiplier = np.interp(budget.amount, calibration["shares"], calibration["multipliers"])
-    return replace(budget, multiplier=float(multiplier))
+def _default_bounds(method: AverageMethod, rows: Sequence[ScoredTexts]) -> dict[str, list[float]]:
+    """The multipliers of some averages, each with its own default bounds."""
+    table: dict[str, list[float]] = {"shares": [], "multipliers": []}
+    for share in DEFAULT_BOUNDS:
+        budget = Budget.average(share)
+        own = [ScoredTexts.of(method, budget, each.scores, each.masks, each.constraints) for each in rows]
+        multiplier = find_multiplier(method, share, own)
+        if abs(mean_share(method, own, multiplier) - share) <= FAR * share:
+            table["shares"].append(share)
+            table["multipliers"].append(multiplier)
+    return table

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rationalizer.inference.enough import shorten
-from rationalizer.inference.multiplier_table import with_multiplier
 from rationalizer.models.batch_constraints import BatchConstraints
 from rationalizer.models.batches import batch_loader
 from rationalizer.models.devices import inference_threads
@@ -74,7 +73,7 @@ def predict(
     config = trained.config
     in_use = config.budget
     if in_use.kind == "average":
-        in_use = with_multiplier(in_use, trained.history["calibration"])
+        in_use = in_use.calibrated(trained.history["calibration"])
     batch_constraints = BatchConstraints(config, trained.encoder, len(examples))
     with inference_threads(uses_threads=trained.encoder.uses_threads):
         for batch in _batches(trained.encoder, examples, batch_size, batch_constraints):

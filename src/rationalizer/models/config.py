@@ -405,7 +405,8 @@ def _check_objective(config: Config) -> None:
         raise ValueError(f"full_text_epochs is for methods that select words of single texts, not for {config.method}")
     if epochs >= config.epochs:
         raise ValueError(
-            f"full_text_epochs={epochs} leaves none of {count_of(config.epochs, 'epoch')} for selections; raise epochs"
+            f"full_text_epochs={epochs} of objective={config.objective} leaves none of "
+            f"{count_of(config.epochs, 'epoch')} for selections; raise epochs, or lower full_text_epochs"
         )
 
 

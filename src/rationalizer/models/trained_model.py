@@ -103,8 +103,15 @@ HISTORY_SCHEMA = {
     "epochs": [EPOCH],
     "data": str,
     "versions": {str: str},
-    # Multipliers of an average budget and the mean shares that they give on dev, under the bounds of the training.
-    "calibration?": {"shares": [float], "multipliers": [float], "least": float, "most": float},
+    # Multipliers of an average budget and the mean shares that they give on dev, under the bounds of the training, and
+    # under the default bounds of each average; older models lack the latter.
+    "calibration?": {
+        "shares": [float],
+        "multipliers": [float],
+        "least": float,
+        "most": float,
+        "default_bounds?": {"shares": [float], "multipliers": [float]},
+    },
     "thresholds?": [float],  # of several labels: the probability from which a text has the label, calibrated on dev
     "threads?": (int, None),  # number of CPU threads; older models lack it
     "alarms?": [ALARM],  # signs of degeneration on dev; older models lack it

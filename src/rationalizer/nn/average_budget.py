@@ -18,7 +18,7 @@ from rationalizer.nn.precision import at_least_float32
 from rationalizer.text.budget import AverageBounds, Budget
 
 STEP = 0.3  # of dual ascent, for each unit of the scores' standard deviation
-BISECTIONS = 40
+BISECTIONS = 24
 QUANTILES = 33
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+
+import numpy as np
 
 from rationalizer.plurals import count_of
 from rationalizer.text.errors import InputError, short_repr
@@ -129,6 +132,8 @@ class Budget:
             if text.endswith("%"):
                 return cls.share(_parse_share(text))
             return cls.count(int(text)) if text.isdecimal() else cls.share(float(text))
+        except InputError:  # it names the problem
+            raise
         except ValueError:
             raise InputError(f"a budget was expected, got {short_repr(text)}", _REMEDY) from None
 
@@ -151,6 +156,15 @@ class Budget:
 
     def sort_key(self) -> tuple[str, float, float]:
         return self.kind, self.amount, self.certainty
+
+    def calibrated(self, table: Mapping[str, Any]) -> Self:
+        """Return an average budget with its multiplier, from the model's table (see `inference/multiplier_table.py`).
+
+        Other bounds than those of the training and the default ones of the average have no table of their own.
+        """
+        if (self.least, self.most) != (table["least"], table["most"]) and self == Budget.average(self.amount):
+            table = table.get("default_bounds", table)  # older models have none
+        return replace(self, multiplier=float(np.interp(self.amount, table["shares"], table["multipliers"])))
 
     def word_limit(self, *selectable: Tensor) -> Tensor:
         """Return each text's limit in words: max(1, round(share · words)), or the count; at most the number of words.

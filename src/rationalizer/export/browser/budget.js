@@ -43,9 +43,16 @@ export function wordLimit({ kind, amount, most }, words) {
 }
 
 /* Of an average budget: the smallest number of words, and the number to subtract from the scores. */
-export function averageBounds(budget, words, { shares, multipliers }) {
+export function averageBounds(budget, words, table) {
+  const { shares, multipliers } = usualBounds(budget, table) ? table.default_bounds : table;
   const least = Math.min(Math.max(Math.ceil(words * budget.least - ROUNDING), 1), wordLimit(budget, words));
   return { least, multiplier: interpolate(budget.amount, shares, multipliers) };
+}
+
+/* Whether the bounds are the default ones of the average, and not those of the training. */
+function usualBounds({ amount, least, most }, table) {
+  if (!table.default_bounds || (least === table.least && most === table.most)) return false;
+  return least === rounded(amount / 2) && most === rounded(Math.min(2 * amount, 1));
 }
 
 function roundHalfToEven(x) {
