@@ -8,9 +8,11 @@ import pytest
 import rationalizer
 from rationalizer import Rationalizer
 from rationalizer.auditing import CHECKS, Adapter, Audit, audit
+from rationalizer.auditing.rationalizer_adapter import RationalizerAdapter
 from rationalizer.discovery import UnknownNameError
 from rationalizer.text.errors import DataError, InputError
 from tests.auditing.planted_models import LEAKS, PunctuationCode, WordLists, clean_model, make_texts
+from tests.export.untrained_models import save_model
 
 
 def audited(model, texts, labels=None, **options) -> Audit:
@@ -182,11 +184,62 @@ def test_constraints_are_checked():
     texts = [" ".join(text) for text in make_texts(rng, 25)[0]]
     found = audit(model, texts, checks=["constraints"], progress=False)
     assert found.results["constraints"].verdict == "pass"
-    from rationalizer.auditing.rationalizer_adapter import RationalizerAdapter
-
     adapter = RationalizerAdapter(model)
     examples = model.examples(texts)
     weights = adapter.select(examples)
     assert adapter.violations(examples, weights) == [False] * 25
     scattered = [np.where(np.arange(len(row)) % 3 == 0, 1, 0).astype(np.float32) for row in weights]
     assert all(adapter.violations(examples, scattered))
+
+
+def test_constraints_of_pairs_are_checked():
+    model = Rationalizer.load("nli")
+    pairs = [(f"A man number {k} plays a guitar.", "A man makes music.") for k in range(20)]
+    model.set_params(constraints=["monotone", "exactly-k=2", "never-align=stopwords"])
+    assert audit(model, pairs, checks=["constraints"], progress=False).results["constraints"].verdict == "pass"
+
+    def violates(constraint, links):
+        model.set_params(constraints=[constraint])
+        examples = model.examples(pairs[:1])
+        weights = np.zeros(examples[0].shape, dtype=np.float32)
+        weights[tuple(zip(*links, strict=True))] = 1
+        return RationalizerAdapter(model).violations(examples, [weights]) == [True]
+
+    for constraint, kept, broken in (
+        ("monotone", [(0, 0), (1, 1)], [(0, 1), (1, 0)]),
+        ("exactly-k=2", [(0, 1), (1, 0)], [(1, 1)]),
+        ("must-align=words:guitar/music", [(6, 3)], [(6, 1)]),
+        ("never-align=words:man/man", [(6, 3)], [(1, 1)]),
+    ):
+        assert not violates(constraint, kept), constraint
+        assert violates(constraint, broken), constraint
+
+
+def test_bounds_of_an_average_budget_are_checked(tmp_path):
+    calibration = {"shares": [0.1, 0.6], "multipliers": [1.5, -1.5], "least": 0.1, "most": 0.6}
+    folder = save_model(tmp_path, budget="30% on average, 10% to 60%", calibration=calibration)
+    model = Rationalizer.load(folder, device="cpu")
+    rng = np.random.default_rng(17)
+    texts = [" ".join(text) for text in make_texts(rng, 25)[0]]
+    assert audit(model, texts, checks=["budget"], progress=False).passed
+
+    class Empty(RationalizerAdapter):
+        def select(self, texts):
+            return [np.zeros(text.shape, dtype=np.float32) for text in texts]
+
+    found = audit(Empty(model), texts, checks=["budget"], progress=False)
+    assert (found.leaks, found.results["budget"].value) == (["budget"], 25)
+    assert "fewer words" in found.results["budget"].sentence
+
+
+def test_the_budget_is_the_one_that_exactly_k_sets(tmp_path):
+    model = Rationalizer.load(save_model(tmp_path, "budget", budget=1, constraints=["exactly-k=3"]), device="cpu")
+    pairs = [(f"A man number {k} plays a guitar.", "A man makes music.") for k in range(20)]
+    assert audit(model, pairs, checks=["budget", "constraints"], progress=False).count("pass") == 2
+
+
+@pytest.mark.parametrize("rationales", ["per-label", "disjoint"])
+def test_several_rationales_are_refused(tmp_path, rationales):
+    model = Rationalizer.load(save_model(tmp_path, rationales=rationales), device="cpu")
+    with pytest.raises(ValueError, match="one rationale"):
+        audit(model, ["a text"] * 20, progress=False)

@@ -48,6 +48,10 @@ class AuditedModel:
         """The largest number of counted words (or links) of each rationale; None without a budget."""
         return None
 
+    def least(self, texts: Sequence[AnyExample]) -> list[int] | None:
+        """The smallest number of counted words of each rationale; None without such a bound."""
+        return None
+
     def counted(self, text: AnyExample) -> NDArray[np.bool_]:
         """Which words of the text (of the premise) count towards the budget; by default all but punctuation."""
         return np.array([not is_punctuation(token) for token in text.texts[0].tokens], dtype=np.bool_)

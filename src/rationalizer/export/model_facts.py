@@ -155,7 +155,9 @@ def check_constraint_class(name: str) -> None:
 def check_budget(budget: Budget, constraints: Sequence[Any], *, pairs: bool) -> None:
     """Raise an error if the budget is of a kind that needs PyTorch."""
     if budget.kind == "enough" or (budget.kind == "average" and (pairs or constraints)):
-        among = " of links" if pairs else " with constraints" if constraints else ""
+        among = ""
+        if budget.kind == "average":
+            among = " of links" if pairs else " with constraints"
         raise NotExportableError(f"the budget {budget}{among} needs PyTorch", "set a fixed share, such as 20%")
 
 

@@ -29,21 +29,28 @@ def budget(context: AuditContext) -> CheckResult:
             counts.append(int((weights != 0).sum()))
         else:
             counts.append(int((selected_words(weights) & context.model.counted(example)).sum()))
+    least = context.model.least(context.examples) or [0] * len(counts)
     over = sum(count > limit for count, limit in zip(counts, limits, strict=True))
+    under = sum(count < limit for count, limit in zip(counts, least, strict=True))
     unit = "links" if context.model.pairs else "words"
-    sentence = (
-        f"All {len(counts)} rationales keep their budget."
-        if not over
-        else f"{over} of {len(counts)} rationales have more {unit} than their budget allows."
-    )
-    return measured(over > 0, over, str(over), sentence)
+    if not over + under:
+        sentence = f"All {len(counts)} rationales keep their budget."
+    else:
+        found = ((over, "more", "allows"), (under, "fewer", "requires"))
+        sentences = [
+            f"{count} of {len(counts)} rationales have {size} {unit} than their budget {verb}."
+            for count, size, verb in found
+            if count
+        ]
+        sentence = " ".join(sentences)
+    return measured(over + under > 0, over + under, str(over + under), sentence)
 
 
 @check("constraints", PART, "Does every rationale satisfy the constraints?")
 def constraints(context: AuditContext) -> CheckResult:
     violated = context.model.violations(context.examples, context.weights)
     if violated is None:
-        return not_applicable("The model has no further constraints.")
+        return not_applicable("The model has no constraints besides its budget (factors of your own are not checked).")
     count = sum(violated)
     sentence = (
         f"All {len(violated)} rationales satisfy the constraints."
