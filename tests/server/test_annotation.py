@@ -1,6 +1,7 @@
 """The annotation page: what it answers, and what people do on it in a real browser."""
 
 import json
+from itertools import pairwise
 
 import pytest
 
@@ -125,6 +126,53 @@ def test_marking_by_mouse_and_keyboard(page, address, file):
     expect(page.locator(".word.marked")).to_have_text(["The", "acme", "spotless"])
 
 
+@pytest.mark.parametrize("width", [390, 1100])
+def test_order_on_the_page(page, address, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    begin(page, address, "Ana")
+    boxes = [page.locator(part).bounding_box() for part in ("#question", "#texts", "#labels", "#never", "#save")]
+    assert all(one["y"] + one["height"] <= other["y"] for one, other in pairwise(boxes))
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_key_held_down_acts_once(page, address, file):
+    begin(page, address, "Ana")
+    page.keyboard.press("Home")
+    for _ in range(3):
+        page.keyboard.down("Space")  # repeats from the second on
+    assert marked(page) == ["The"]
+    page.keyboard.up("Space")
+    page.keyboard.down("Enter")
+    expect(page.locator(".words")).to_have_text(TEXTS[1])
+    for _ in range(3):
+        page.keyboard.down("Enter")
+    page.keyboard.up("Enter")
+    page.evaluate("for (let k = 0; k < 2; k += 1) document.getElementById('save').click()")  # before the server answers
+    expect(page.locator(".words")).to_have_text(TEXTS[2])
+    assert len(file.content.people) == 2
+    assert len(file.path.read_text().splitlines()) == 1 + len(TEXTS) + 2
+
+
+def test_the_last_text_can_be_opened_again(page, address, file):
+    begin(page, address, "Ana")
+    for text in TEXTS:
+        expect(page.locator(".words")).to_have_text(text)
+        page.keyboard.press("Enter")
+    expect(page.locator("#finished")).to_be_visible()
+    page.locator("#agreement summary").click()
+    expect(page.locator("#agreement")).to_contain_text("Nobody has annotated")
+    for again in range(2):
+        if again:
+            page.reload()
+            page.keyboard.press("Enter")
+        page.get_by_role("button", name="Back to the last text").click()
+        expect(page.locator(".words")).to_have_text(TEXTS[2])
+        page.locator(".word").nth(again).click()
+        page.keyboard.press("Enter")
+        expect(page.locator("#finished")).to_be_visible()
+    assert last(file)["rationale_chars"] == [[0, 10]]
+
+
 def test_two_people_at_once(page, browser, address, file):
     other = browser.new_page()
     for name, each in (("Ana", page), ("Ben", other)):
@@ -145,13 +193,18 @@ def test_a_save_that_fails_loses_nothing(browser, file):
     with listening(create_annotation_app(AnnotationTask(file))) as address:
         begin(page, address, "Ana")
         page.locator(".word").nth(2).click()
+    page.keyboard.press("x")
+    expect(page.locator("#problem")).to_contain_text("does not answer")
     page.keyboard.press("Enter")
     expect(page.locator("#problem")).to_contain_text("does not answer")
     assert marked(page) == ["room"]
     with listening(create_annotation_app(AnnotationTask(file)), port=int(address.rpartition(":")[2])):
         page.keyboard.press("Enter")
         expect(page.locator(".words")).to_have_text("Rude staff!")
+        expect(page.locator("#words-never")).to_contain_text("room")
     assert last(file)["rationale_chars"] == [[9, 13]]
+    file.refresh()
+    assert file.content.never == {"Ana": ["room"]}
     page.close()
 
 

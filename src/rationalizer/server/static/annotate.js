@@ -14,6 +14,8 @@ let earlier = []; // drafts before the last changes, as JSON
 let picked = null; // a word of a pair whose partner comes next
 let seconds = 0;
 let latest = 0; // time of the last input
+let moving = false; // whether a text is being saved or loaded
+let neverIsSaved = true; // whether the server has the words of `draft.never`
 
 const post = async (path, body) => {
   const headers = { "Content-Type": "application/json" };
@@ -34,6 +36,14 @@ async function attempt(action) {
     byId("problem").hidden = false;
     return false;
   }
+}
+
+/* One step at a time: a second Enter must not save the next text before anybody has seen it. */
+async function step(action) {
+  if (moving) return;
+  moving = true;
+  await attempt(action);
+  moving = false;
 }
 
 /* ---- the text ---- */
@@ -157,7 +167,7 @@ function undo() {
   if (!earlier.length) return;
   const never = draft.never;
   draft = unpack(earlier.pop());
-  if (String(never) !== String(draft.never)) saveNever();
+  if (String(never) !== String(draft.never)) attempt(saveNever);
   draw();
 }
 
@@ -184,12 +194,14 @@ function toggleNever(word) {
     const has = next.never.some((other) => other.toLowerCase() === word.toLowerCase());
     next.never = has ? next.never.filter((other) => other.toLowerCase() !== word.toLowerCase()) : [...next.never, word];
   });
-  saveNever();
+  attempt(saveNever);
 }
 
-function saveNever() {
-  task.never[person] = draft.never;
-  attempt(() => post("never", { annotator: person, never: draft.never }));
+async function saveNever() {
+  neverIsSaved = false;
+  const words = (task.never[person] = draft.never);
+  await post("never", { annotator: person, never: words });
+  neverIsSaved = words === task.never[person];
 }
 
 function setNeverMode(on) {
@@ -270,8 +282,10 @@ async function next() {
     if (text.own || text.others < task.needed) return show(text);
     queue.shift();
   }
+  shown = null;
   byId("work").hidden = true;
   byId("finished").hidden = false;
+  byId("reopen").hidden = !done.length;
 }
 
 async function save() {
@@ -279,6 +293,7 @@ async function save() {
   if (needsLabel && draft.label === null && !draft.notEnough) {
     throw new Error("Choose a label first, or say that there is not enough here.");
   }
+  if (!neverIsSaved) await saveNever();
   const { id } = shown;
   const marked = task.pairs
     ? { alignment: draft.links }
@@ -294,7 +309,7 @@ async function save() {
 }
 
 async function back() {
-  const k = done.indexOf(shown.id);
+  const k = shown ? done.indexOf(shown.id) : -1;
   const before = done[(k < 0 ? done.length : k) - 1];
   if (before) await load(before);
 }
@@ -351,6 +366,7 @@ function onKey(event) {
   if (byId("work").hidden || target.matches("input, textarea, summary")) return;
   const list = target.closest(".words");
   const onButton = target.matches("button");
+  if (event.repeat && !key.startsWith("Arrow")) return event.preventDefault(); // a key held down acts once
   if (key === "Enter" && !onButton) byId("save").click();
   else if (key === "z" && (event.ctrlKey || event.metaKey)) undo();
   else if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -389,15 +405,14 @@ async function begin(name) {
   localStorage.setItem(NAME, person);
   byId("who").hidden = true;
   await showProgress();
+  byId("agreement").hidden = false;
   ({ todo: queue, done } = await get(mine("queue")));
   if (!(await textInAddress())) await next();
 }
 
 function start() {
   const act = (id, action) => byId(id).addEventListener("click", () => attempt(async () => action()));
-  act("save", save);
-  act("back", back);
-  act("skip", skip);
+  for (const [id, action] of Object.entries({ save, back, skip, reopen: back })) byId(id).addEventListener("click", () => step(action));
   act("undo", undo);
   act("never", () => setNeverMode(!inNeverMode()));
   act("not-enough", () => change((next) => (next.notEnough = !next.notEnough)));
