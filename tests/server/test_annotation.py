@@ -9,6 +9,7 @@ from rationalizer import Rationalizer
 from rationalizer.data import Labels, read_examples
 from rationalizer.data.annotation_file import AnnotationFile, text_row
 from rationalizer.data.examples import make_example, make_pair
+from rationalizer.drawing.html import Section, to_html_page
 from rationalizer.inference import open_corrections
 from rationalizer.server import create_app
 from rationalizer.server.annotation_routes import create_annotation_app
@@ -268,6 +269,31 @@ def test_correct_this(page, browser, models, tmp_path):
         expect(other.locator("#finished")).to_be_visible()
     (row,) = task.file.content.rows()
     assert row == {"text": "A lovely room & rude staff.", "label": "negative", "rationale_chars": [[[16, 20]]]}
+
+
+def test_correct_this_in_a_report(page, models, pair_run, tmp_path):
+    pairs, texts = Rationalizer.load(pair_run), models[0].model
+    odd = "A 50% + 👍\n& <b>lovely</b> room # 1."
+    for model, given, parts in (
+        (texts, odd, [odd]),
+        (pairs, ("Two & more run.", "Dogs?"), ["Two & more run.", "Dogs?"]),
+    ):
+        task = AnnotationTask(open_corrections(tmp_path / f"{len(parts)}.jsonl", model.trained), model=model)
+        with listening(create_annotation_app(task)) as address:
+            (explanation,) = model.explain([given])
+            page.set_content(
+                to_html_page(title="", sections=[Section(explanations=[explanation], correct=f"{address}/")])
+            )
+            page.get_by_role("link", name="Correct this").click()
+            page.get_by_label("Your name").fill("Ana")
+            page.keyboard.press("Enter")
+            page.locator(".word").first.wait_for()
+            assert page.locator(".words").evaluate_all("all => all.map(one => one.textContent)") == parts
+            page.keyboard.press("1")
+            page.keyboard.press("Enter")
+            expect(page.locator("#finished")).to_be_visible()
+            (row,) = task.file.content.rows()
+            assert [row[name] for name in ("text", "premise", "hypothesis") if name in row] == parts
 
 
 def test_no_corrections_without_the_option(client):

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from rationalizer.model import Rationalizer
 
 Order = Literal["file", "random", "useful"]
+HOST, PORT = "127.0.0.1", 8000
+PAGE = f"http://{HOST}:{PORT}/"  # where the page is by default
 
 
 @command(
@@ -44,8 +46,8 @@ def annotate(
     ] = "file",
     people: Annotated[int, typer.Option(min=1, help="Number of people who annotate each text.")] = 1,
     reading: TableOptions,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 accepts other machines.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free port.")] = 8000,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 accepts other machines.")] = HOST,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free port.")] = PORT,
     token: Annotated[
         str | None, typer.Option(envvar="RATIONALIZER_TOKEN", help="Answer only requests with this token.")
     ] = None,

@@ -80,9 +80,12 @@ class AnnotationTask:
         shown = self._draw(key, self._example(key))
         return {**shown, "given": row.get("label"), "own": own.get(person), "others": len(own.keys() - {person})}
 
-    def draw(self, texts: Sequence[str]) -> Row:
-        """A text that is not in the file, as `text` returns it."""
+    def draw(self, texts: Sequence[str], person: str) -> Row:
+        """A text that may not be in the file, as `text` returns it."""
         key = text_id(texts)
+        self.file.refresh()
+        if key in self.file.content.by_id:
+            return self.text(key, person)
         (example,) = make_examples(
             [texts[0] if len(texts) == 1 else tuple(texts)], pairs=len(texts) > 1, rule=self.rule
         )
@@ -92,8 +95,7 @@ class AnnotationTask:
             self._examples.clear()
             self._explained.clear()
         self._examples[key] = example
-        known = self.file.content.by_id.get(key, {})
-        return {**self._draw(key, example), "given": known.get("label"), "own": None, "others": 0}
+        return {**self._draw(key, example), "given": None, "own": None, "others": 0}
 
     def save(self, key: str, person: str, annotation: Row) -> None:
         """Write a person's annotation of a text; it is on disk when this returns."""
