@@ -32,7 +32,7 @@ from rationalizer.training.trainer import train
 SIZES = (20, 50, 100, 200)
 SHOWN = ("accuracy", "token_f1", "auprc")
 EPOCHS = 5  # of a training that goes on, as in `rationalizer train FILE --from RUN`
-LAST_WORDS = 200  # of a Movies review; its verdict tends to be at the end
+LAST_WORDS = 150  # of a Movies review; its verdict tends to be at the end
 
 
 @dataclass(frozen=True)
@@ -51,20 +51,20 @@ def reduce_hatexplain(corpus: Corpus) -> Reduced:
 
 
 def reduce_beer(corpus: Corpus) -> Reduced:
-    """300 training reviews of each class and half of the annotated ones. The other half is scored for its words only,
-    because nearly all of its labels are positive; the labels of 564 reviews of dev are scored instead.
+    """150 training reviews of each class and half of the annotated ones. The other half is scored for its words only,
+    because nearly all of its labels are positive; the labels of 400 reviews of dev are scored instead.
     """
     annotated = shuffled([example for example in corpus.test if example.annotated])
     half, dev = len(annotated) // 2, shuffled(corpus.dev)
-    training = [*first_of_each(corpus, 300), *annotated[:half]]
-    return Reduced(replace(corpus, train=training, dev=dev[:300]), dev[300:], annotated[half:])
+    training = [*first_of_each(corpus, 150), *annotated[:half]]
+    return Reduced(replace(corpus, train=training, dev=dev[:200]), dev[200:600], annotated[half:])
 
 
 def reduce_movies(corpus: Corpus) -> Reduced:
-    """The last words of 300 training reviews of each class, of 200 others to stop, and of the 200 of dev, scored."""
-    training = first_of_each(corpus, 300)
+    """The last 150 words of 200 training reviews of each class, of 100 others to stop, and of the 200 scored."""
+    training = first_of_each(corpus, 200)
     taken = {id(example) for example in training}
-    others = shuffled([example for example in corpus.train if id(example) not in taken])[:200]
+    others = shuffled([example for example in corpus.train if id(example) not in taken])[:100]
     scored = last_words(corpus.dev)
     return Reduced(replace(corpus, train=last_words(training), dev=last_words(others)), scored, scored)
 

@@ -46,6 +46,13 @@ def test_endpoints(file, spectra_run):
         assert client.get("/task").json()["people"] == {"Ana": {"texts": 1, "seconds": 2.5}}
         (agreement,) = client.get("/agreement").json()
         assert (agreement["people"], agreement["texts"]) == (["the model", "Ana"], 1)
+        words = {k: [start, end] for k, start, end in shown["parts"][0]["words"]}
+        own = shown["suggested"]["words"]
+        for chosen, f1 in ((own, 1), (words.keys() - own, 0), (own, 1)):
+            client.post("/annotations", json={**body, "rationale_chars": [words[k] for k in chosen]})
+            assert client.get("/agreement").json()[0]["token_f1"] == f1
+        client.post("/annotations", json=body)
+        assert client.get("/agreement").json() == [agreement]
 
         for wrong, word in (
             ({"label": "fine"}, "label"),
@@ -65,6 +72,19 @@ def test_endpoints(file, spectra_run):
         drawn = client.post("/draw", json={"texts": ["A new text."]}).json()
         assert client.post("/annotations", json={**body, "id": drawn["id"]}).status_code == 200
         assert file.content.by_id[drawn["id"]]["text"] == "A new text."
+
+
+def test_numbers(tmp_path):
+    header = {**HEADER, "task": "regression", "classes": []}
+    file = AnnotationFile.open(tmp_path / "n.jsonl", header, [text_row(make_example(text=TEXTS[0]), 2.0)])
+    with local_client(create_annotation_app(AnnotationTask(file, people=2))) as client:
+        body = {"id": next(iter(file.content.by_id)), "rationale_chars": []}
+        for name, label in (("Ana", 3), ("Ben", 4.5)):
+            assert client.post("/annotations", json={**body, "annotator": name, "label": label}).status_code == 200
+        answer = client.post("/annotations", json={**body, "annotator": "Ana", "label": "three"})
+        assert "'three' is not a number" in answer.json()["error"]["problem"]
+    (row,) = file.content.rows()
+    assert row["label"] == 3.75
 
 
 def begin(page, address, name):
@@ -161,7 +181,7 @@ def test_the_last_text_can_be_opened_again(page, address, file):
         page.keyboard.press("Enter")
     expect(page.locator("#finished")).to_be_visible()
     page.locator("#agreement summary").click()
-    expect(page.locator("#agreement")).to_contain_text("Nobody has annotated")
+    expect(page.locator("#agreement")).to_contain_text("No text has been annotated")
     for again in range(2):
         if again:
             page.reload()

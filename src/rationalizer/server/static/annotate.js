@@ -55,8 +55,9 @@ function show(text) {
   byId("texts").classList.toggle("pair", task.pairs);
   const { own, given, suggested, model } = text;
   const indices = new Set(suggested?.words ?? []);
+  const label = own?.label ?? given ?? suggestedLabel(model);
   draft = {
-    label: own?.label ?? given ?? suggestedLabel(model),
+    label: task.task === "regression" && label !== null ? Number(label) : label,
     marks: own
       ? marksOf(lists[0].options, own.rationale_chars ?? [])
       : new Set(lists[0].options.filter(({ index }) => indices.has(index)).map(({ k }) => k)),
@@ -69,7 +70,7 @@ function show(text) {
   seconds = own?.seconds ?? 0;
   latest = performance.now();
   const share = model?.probability == null ? "" : ` (${Math.round(100 * model.probability)}%)`;
-  byId("model").textContent = model ? `The model says ${[model.label].flat().join(", ") || "none"}${share}; the words it read are marked at the start.` : "";
+  byId("model").textContent = model ? `The model says ${[model.label].flat().join(", ") || "none"}${share}; ${task.pairs ? "its links are drawn" : "the words it read are marked"} at the start.` : "";
   byId("work").hidden = false;
   byId("finished").hidden = true;
   setNeverMode(false);
@@ -228,14 +229,6 @@ function use(option) {
   }
 }
 
-/* Mark, or unmark, all words from one to another. */
-function markRange(marks, from, to, on) {
-  for (let k = Math.min(from, to); k <= Math.max(from, to); k += 1) {
-    if (on) marks.add(k);
-    else marks.delete(k);
-  }
-}
-
 function followDrags() {
   let start = null;
   let before = "";
@@ -306,6 +299,7 @@ async function save() {
   done = [...done.filter((other) => other !== id), id];
   await showProgress();
   await next();
+  if (byId("agreement").open) showAgreement(); // nobody waits for it
 }
 
 async function back() {
@@ -336,24 +330,15 @@ async function showProgress() {
   byId("bar").max = task.texts;
   byId("bar").value = own?.texts ?? 0;
   byId("question").textContent = task.pairs ? "Link the words that decide the label." : "Mark the words that decide the label.";
-  if (byId("agreement").open) await showAgreement();
 }
 
 async function showAgreement() {
-  const rows = await get("agreement");
-  const table = make("table");
-  const line = (tag, cells) => {
-    const row = make("tr");
-    row.append(...cells.map((cell) => make(tag, cell)));
-    table.append(row);
-  };
-  const number = (value) => (value === null ? "–" : value.toFixed(2));
-  line("th", ["", "texts", "token-F1", "same label"]);
-  for (const { people, texts, token_f1: f1, same_label: same } of rows) {
-    line("td", [people.join(" and "), texts, number(f1), number(same)]);
+  const panel = byId("agreement").lastElementChild;
+  try {
+    panel.replaceChildren(agreementTable(await get("agreement"), task.pairs ? "link-F1" : "token-F1"));
+  } catch (error) {
+    panel.textContent = error.message;
   }
-  const none = make("p", "Nobody has annotated a text that somebody else, or a model, has annotated too.");
-  byId("agreement").lastElementChild.replaceChildren(rows.length ? table : none);
 }
 
 /* ---- keys ---- */
@@ -422,7 +407,7 @@ function start() {
   document.addEventListener("pointerdown", addTime);
   document.addEventListener("visibilitychange", () => (document.hidden ? addTime() : (latest = performance.now())));
   window.addEventListener("resize", () => shown && draw());
-  byId("agreement").addEventListener("toggle", () => byId("agreement").open && attempt(showAgreement));
+  byId("agreement").addEventListener("toggle", () => byId("agreement").open && showAgreement());
   byId("who").addEventListener("submit", (event) => {
     event.preventDefault();
     attempt(() => begin(byId("name").value));

@@ -1,6 +1,6 @@
 "use strict";
 
-/* Words that are marked by pointer or keyboard, and links between the words of two texts. */
+/* Words that are marked by pointer or keyboard, links between the words of two texts, and the table of agreement. */
 
 const byId = (id) => document.getElementById(id);
 
@@ -98,4 +98,28 @@ function drawLines(svg, [upper, lower], links) {
     return path;
   };
   svg.replaceChildren(...links.map(curve));
+}
+
+function agreementTable(rows, score) {
+  if (!rows.length) return make("p", "No text has been annotated by two people, or by a person and a model.");
+  const table = make("table");
+  const line = (tag, cells) => {
+    const row = make("tr");
+    row.append(...cells.map((cell) => make(tag, cell)));
+    table.append(row);
+  };
+  const number = (value) => (value === null ? "–" : value.toFixed(2));
+  line("th", ["", "texts", score, "same label"]);
+  for (const { people, texts, token_f1: f1, same_label: same } of rows) {
+    line("td", [people.join(" and "), texts, number(f1), number(same)]);
+  }
+  return table;
+}
+
+/* Mark, or unmark, all words from one to another. */
+function markRange(marks, from, to, on) {
+  for (let k = Math.min(from, to); k <= Math.max(from, to); k += 1) {
+    if (on) marks.add(k);
+    else marks.delete(k);
+  }
 }
