@@ -20,7 +20,7 @@ from rationalizer.server.monitoring import Metrics
 from rationalizer.server.static_files import static_file
 from rationalizer.text.errors import InputError
 
-ASSETS = ("style.css", "annotate.css", "api.js", "annotate.js", "annotate_words.js")
+ASSETS = ("style.css", "annotate.css", "api.js", "annotate.js", "annotate_words.js", "annotate_agreement.js")
 MAX_BYTES = 8_000_000  # of a request
 
 

@@ -17,11 +17,6 @@ let latest = 0; // time of the last input
 let moving = false; // whether a text is being saved or loaded
 let neverIsSaved = true; // whether the server has the words of `draft.never`
 
-const post = async (path, body) => {
-  const headers = { "Content-Type": "application/json" };
-  return (await request(path, { method: "POST", headers, body: JSON.stringify(body) })).json();
-};
-const get = async (path) => (await request(path)).json();
 const mine = (path) => `${path}?person=${encodeURIComponent(person)}`;
 
 /* Run an action and show its error; a save that fails leaves everything on the page. */
@@ -110,12 +105,6 @@ function draw() {
   byId("words-never").hidden = !draft.never.length;
 }
 
-function button(text, action, name = text) {
-  const element = make("button", text, { type: "button", "aria-label": name });
-  element.addEventListener("click", action);
-  return element;
-}
-
 function drawLinks() {
   const word = (side, index) => lists[side].options.find((option) => option.index === index).textContent;
   const items = draft.links.map(([i, j]) => {
@@ -201,7 +190,7 @@ function toggleNever(word) {
 async function saveNever() {
   neverIsSaved = false;
   const words = (task.never[person] = draft.never);
-  await post("never", { annotator: person, never: words });
+  await postJson("never", { annotator: person, never: words });
   neverIsSaved = words === task.never[person];
 }
 
@@ -265,13 +254,13 @@ function followDrags() {
 /* ---- the way through the texts ---- */
 
 async function load(id) {
-  show(await get(mine(`texts/${id}`)));
+  show(await getJson(mine(`texts/${id}`)));
 }
 
 /* The next text that nobody else has done in the meantime. */
 async function next() {
   while (queue.length) {
-    const text = await get(mine(`texts/${queue[0]}`));
+    const text = await getJson(mine(`texts/${queue[0]}`));
     if (text.own || text.others < task.needed) return show(text);
     queue.shift();
   }
@@ -294,7 +283,7 @@ async function save() {
   addTime();
   const spent = { seconds: Math.round(10 * seconds) / 10, not_enough: draft.notEnough };
   const label = draft.notEnough ? null : draft.label;
-  await post("annotations", { id, annotator: person, label, ...marked, ...spent });
+  await postJson("annotations", { id, annotator: person, label, ...marked, ...spent });
   queue = queue.filter((other) => other !== id);
   done = [...done.filter((other) => other !== id), id];
   await showProgress();
@@ -322,7 +311,7 @@ function addTime() {
 }
 
 async function showProgress() {
-  task = await get("task");
+  task = await getJson("task");
   const own = task.people[person];
   const speed = own ? `, ${own.seconds.toFixed(0)} s each` : "";
   byId("title").textContent = task.name;
@@ -330,15 +319,6 @@ async function showProgress() {
   byId("bar").max = task.texts;
   byId("bar").value = own?.texts ?? 0;
   byId("question").textContent = task.pairs ? "Link the words that decide the label." : "Mark the words that decide the label.";
-}
-
-async function showAgreement() {
-  const panel = byId("agreement").lastElementChild;
-  try {
-    panel.replaceChildren(agreementTable(await get("agreement"), task.pairs ? "link-F1" : "token-F1"));
-  } catch (error) {
-    panel.textContent = error.message;
-  }
 }
 
 /* ---- keys ---- */
@@ -379,7 +359,7 @@ async function textInAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
   const texts = task.pairs ? [given.get("premise"), given.get("hypothesis")] : [given.get("text")];
   if (!texts.every((text) => text?.trim())) return false;
-  const text = await post("draw", { texts, annotator: person });
+  const text = await postJson("draw", { texts, annotator: person });
   history.replaceState(null, "", location.pathname);
   show(text);
   return true;
@@ -391,7 +371,7 @@ async function begin(name) {
   byId("who").hidden = true;
   await showProgress();
   byId("agreement").hidden = false;
-  ({ todo: queue, done } = await get(mine("queue")));
+  ({ todo: queue, done } = await getJson(mine("queue")));
   if (!(await textInAddress())) await next();
 }
 

@@ -1,6 +1,6 @@
 "use strict";
 
-/* Words that are marked by pointer or keyboard, links between the words of two texts, and the table of agreement. */
+/* Words that are marked by pointer or keyboard, and links between the words of two texts. */
 
 const byId = (id) => document.getElementById(id);
 
@@ -9,6 +9,12 @@ function make(tag, text = "", attributes = {}) {
   const element = document.createElement(tag);
   element.textContent = text;
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  return element;
+}
+
+function button(text, action, name = text) {
+  const element = make("button", text, { type: "button", "aria-label": name });
+  element.addEventListener("click", action);
   return element;
 }
 
@@ -98,22 +104,6 @@ function drawLines(svg, [upper, lower], links) {
     return path;
   };
   svg.replaceChildren(...links.map(curve));
-}
-
-function agreementTable(rows, score) {
-  if (!rows.length) return make("p", "No text has been annotated by two people, or by a person and a model.");
-  const table = make("table");
-  const line = (tag, cells) => {
-    const row = make("tr");
-    row.append(...cells.map((cell) => make(tag, cell)));
-    table.append(row);
-  };
-  const number = (value) => (value === null ? "–" : value.toFixed(2));
-  line("th", ["", "texts", score, "same label"]);
-  for (const { people, texts, token_f1: f1, same_label: same } of rows) {
-    line("td", [people.join(" and "), texts, number(f1), number(same)]);
-  }
-  return table;
 }
 
 /* Mark, or unmark, all words from one to another. */
