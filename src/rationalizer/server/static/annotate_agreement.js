@@ -13,7 +13,7 @@ async function showAgreement() {
   try {
     while (agreement.stale) {
       agreement.stale = false;
-      panel.replaceChildren(agreementTable(await getJson("agreement"), task.pairs ? "link-F1" : "token-F1"));
+      panel.replaceChildren(agreementTable(await getJson("agreement"), task.pairs ? "alignment-F1" : "token-F1"));
     }
   } catch (error) {
     panel.textContent = error.message;
