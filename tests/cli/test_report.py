@@ -1,7 +1,10 @@
 """`rationalizer evaluate --report`: a page that needs nothing beside it."""
 
+import json
 import os
 import re
+from html import unescape
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import torch
@@ -33,6 +36,24 @@ def test_report(spectra_run, table, tmp_path):
     assert not re.search(r"src=|href=[^\"]|href=\"[^#]", html)
     assert 'href="#part-' in html
     assert not any(str(folder.parent) in html for folder in (spectra_run, table))
+
+
+def test_corrections(spectra_run, table, tmp_path):
+    page, file = tmp_path / "report.html", tmp_path / "wrong.jsonl"
+    shown = run(
+        "evaluate", spectra_run, table, "--report", page, "--corrections", file, "--json", tmp_path / "s"
+    ).stdout
+    examples = {example.text: ("negative", "positive")[example.label] for example in _examples(table)}
+    (header, *rows) = map(json.loads, file.read_text().splitlines())
+    assert header["classes"] == ["negative", "positive"]
+    accuracy = json.loads((tmp_path / "s").read_text())["scores"]["accuracy"]
+    assert len(rows) == round(len(examples) * (1 - accuracy)) > 0
+    assert all(examples[row["text"]] == row["label"] for row in rows)
+    assert f"{len(rows)} texts with a wrong prediction" in " ".join(shown.split())
+    links = [unescape(link) for link in re.findall(r'<a href="(http[^"]*)">Correct this</a>', page.read_text())]
+    assert len(links) == page.read_text().count("<article>") > 4
+    assert all(link.startswith("http://127.0.0.1:8000/#text=") for link in links)
+    assert {parse_qs(urlsplit(link).fragment)["text"][0] for link in links} <= examples.keys()
 
 
 def test_overview(spectra_run, table, monkeypatch):

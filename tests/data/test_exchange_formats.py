@@ -41,6 +41,7 @@ def test_there_and_back(tmp_path, file, kind):
     convert(other, tmp_path / "back.jsonl", "rationalizer")
     back = read_annotations(tmp_path / "back.jsonl")
     assert merged(back) == merged(file.content)
+    assert sum(map(bool, back.people.values())) == 1  # nobody has annotated the second text
     if kind in ("label-studio", "prodigy"):  # the others have no annotators
         assert [row["annotator"] for row in back.people[text_id([FIRST])].values()] == ["Ana", "Ben"]
     convert(other, tmp_path / "back.jsonl", "rationalizer")  # again, into the same file

@@ -1,6 +1,7 @@
 """The annotation page: what it answers, and what people do on it in a real browser."""
 
 import json
+from itertools import pairwise
 
 import pytest
 
@@ -8,6 +9,7 @@ from rationalizer import Rationalizer
 from rationalizer.data import Labels, read_examples
 from rationalizer.data.annotation_file import AnnotationFile, text_row
 from rationalizer.data.examples import make_example, make_pair
+from rationalizer.drawing.html import Section, to_html_page
 from rationalizer.inference import open_corrections
 from rationalizer.server import create_app
 from rationalizer.server.annotation_routes import create_annotation_app
@@ -44,6 +46,13 @@ def test_endpoints(file, spectra_run):
         assert client.get("/task").json()["people"] == {"Ana": {"texts": 1, "seconds": 2.5}}
         (agreement,) = client.get("/agreement").json()
         assert (agreement["people"], agreement["texts"]) == (["the model", "Ana"], 1)
+        words = {k: [start, end] for k, start, end in shown["parts"][0]["words"]}
+        own = shown["suggested"]["words"]
+        for chosen, f1 in ((own, 1), (words.keys() - own, 0), (own, 1)):
+            client.post("/annotations", json={**body, "rationale_chars": [words[k] for k in chosen]})
+            assert client.get("/agreement").json()[0]["token_f1"] == f1
+        client.post("/annotations", json=body)
+        assert client.get("/agreement").json() == [agreement]
 
         for wrong, word in (
             ({"label": "fine"}, "label"),
@@ -63,6 +72,19 @@ def test_endpoints(file, spectra_run):
         drawn = client.post("/draw", json={"texts": ["A new text."]}).json()
         assert client.post("/annotations", json={**body, "id": drawn["id"]}).status_code == 200
         assert file.content.by_id[drawn["id"]]["text"] == "A new text."
+
+
+def test_numbers(tmp_path):
+    header = {**HEADER, "task": "regression", "classes": []}
+    file = AnnotationFile.open(tmp_path / "n.jsonl", header, [text_row(make_example(text=TEXTS[0]), 2.0)])
+    with local_client(create_annotation_app(AnnotationTask(file, people=2))) as client:
+        body = {"id": next(iter(file.content.by_id)), "rationale_chars": []}
+        for name, label in (("Ana", 3), ("Ben", 4.5)):
+            assert client.post("/annotations", json={**body, "annotator": name, "label": label}).status_code == 200
+        answer = client.post("/annotations", json={**body, "annotator": "Ana", "label": "three"})
+        assert "'three' is not a number" in answer.json()["error"]["problem"]
+    (row,) = file.content.rows()
+    assert row["label"] == 3.75
 
 
 def begin(page, address, name):
@@ -125,6 +147,53 @@ def test_marking_by_mouse_and_keyboard(page, address, file):
     expect(page.locator(".word.marked")).to_have_text(["The", "acme", "spotless"])
 
 
+@pytest.mark.parametrize("width", [390, 1100])
+def test_order_on_the_page(page, address, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    begin(page, address, "Ana")
+    boxes = [page.locator(part).bounding_box() for part in ("#question", "#texts", "#labels", "#never", "#save")]
+    assert all(one["y"] + one["height"] <= other["y"] for one, other in pairwise(boxes))
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_key_held_down_acts_once(page, address, file):
+    begin(page, address, "Ana")
+    page.keyboard.press("Home")
+    for _ in range(3):
+        page.keyboard.down("Space")  # repeats from the second on
+    assert marked(page) == ["The"]
+    page.keyboard.up("Space")
+    page.keyboard.down("Enter")
+    expect(page.locator(".words")).to_have_text(TEXTS[1])
+    for _ in range(3):
+        page.keyboard.down("Enter")
+    page.keyboard.up("Enter")
+    page.evaluate("for (let k = 0; k < 2; k += 1) document.getElementById('save').click()")  # before the server answers
+    expect(page.locator(".words")).to_have_text(TEXTS[2])
+    assert len(file.content.people) == 2
+    assert len(file.path.read_text().splitlines()) == 1 + len(TEXTS) + 2
+
+
+def test_the_last_text_can_be_opened_again(page, address, file):
+    begin(page, address, "Ana")
+    for text in TEXTS:
+        expect(page.locator(".words")).to_have_text(text)
+        page.keyboard.press("Enter")
+    expect(page.locator("#finished")).to_be_visible()
+    page.locator("#agreement summary").click()
+    expect(page.locator("#agreement")).to_contain_text("No text has been annotated")
+    for again in range(2):
+        if again:
+            page.reload()
+            page.keyboard.press("Enter")
+        page.get_by_role("button", name="Back to the last text").click()
+        expect(page.locator(".words")).to_have_text(TEXTS[2])
+        page.locator(".word").nth(again).click()
+        page.keyboard.press("Enter")
+        expect(page.locator("#finished")).to_be_visible()
+    assert last(file)["rationale_chars"] == [[0, 10]]
+
+
 def test_two_people_at_once(page, browser, address, file):
     other = browser.new_page()
     for name, each in (("Ana", page), ("Ben", other)):
@@ -145,13 +214,18 @@ def test_a_save_that_fails_loses_nothing(browser, file):
     with listening(create_annotation_app(AnnotationTask(file))) as address:
         begin(page, address, "Ana")
         page.locator(".word").nth(2).click()
+    page.keyboard.press("x")
+    expect(page.locator("#problem")).to_contain_text("does not answer")
     page.keyboard.press("Enter")
     expect(page.locator("#problem")).to_contain_text("does not answer")
     assert marked(page) == ["room"]
     with listening(create_annotation_app(AnnotationTask(file)), port=int(address.rpartition(":")[2])):
         page.keyboard.press("Enter")
         expect(page.locator(".words")).to_have_text("Rude staff!")
+        expect(page.locator("#words-never")).to_contain_text("room")
     assert last(file)["rationale_chars"] == [[9, 13]]
+    file.refresh()
+    assert file.content.never == {"Ana": ["room"]}
     page.close()
 
 
@@ -215,6 +289,31 @@ def test_correct_this(page, browser, models, tmp_path):
         expect(other.locator("#finished")).to_be_visible()
     (row,) = task.file.content.rows()
     assert row == {"text": "A lovely room & rude staff.", "label": "negative", "rationale_chars": [[[16, 20]]]}
+
+
+def test_correct_this_in_a_report(page, models, pair_run, tmp_path):
+    pairs, texts = Rationalizer.load(pair_run), models[0].model
+    odd = "A 50% + 👍\n& <b>lovely</b> room # 1."
+    for model, given, parts in (
+        (texts, odd, [odd]),
+        (pairs, ("Two & more run.", "Dogs?"), ["Two & more run.", "Dogs?"]),
+    ):
+        task = AnnotationTask(open_corrections(tmp_path / f"{len(parts)}.jsonl", model.trained), model=model)
+        with listening(create_annotation_app(task)) as address:
+            (explanation,) = model.explain([given])
+            page.set_content(
+                to_html_page(title="", sections=[Section(explanations=[explanation], correct=f"{address}/")])
+            )
+            page.get_by_role("link", name="Correct this").click()
+            page.get_by_label("Your name").fill("Ana")
+            page.keyboard.press("Enter")
+            page.locator(".word").first.wait_for()
+            assert page.locator(".words").evaluate_all("all => all.map(one => one.textContent)") == parts
+            page.keyboard.press("1")
+            page.keyboard.press("Enter")
+            expect(page.locator("#finished")).to_be_visible()
+            (row,) = task.file.content.rows()
+            assert [row[name] for name in ("text", "premise", "hypothesis") if name in row] == parts
 
 
 def test_no_corrections_without_the_option(client):

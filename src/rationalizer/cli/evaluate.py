@@ -63,7 +63,10 @@ def evaluate(
     ] = None,
     corrections: Annotated[
         Path | None,
-        typer.Option(help="Add the texts with a wrong prediction to this annotation file (see annotate)."),
+        typer.Option(
+            help='Add the texts with a wrong prediction to this annotation file (see annotate); adds "Correct this" to '
+            "the report."
+        ),
     ] = None,
     overview: Annotated[
         bool,
@@ -86,6 +89,7 @@ def evaluate(
     use_threads(threads)
     from dataclasses import asdict
 
+    from rationalizer.cli.annotate import PAGE
     from rationalizer.compare import describe_method
     from rationalizer.drawing.evaluation_report import Report, evaluation_report
     from rationalizer.inference import ATTRIBUTIONS, open_corrections, predict
@@ -172,6 +176,7 @@ def evaluate(
             facts={"model": name, "method": method, "data": described},
             budgets=scores_by_budget(trained, examples, shown),
             attribution=attribution,
+            correct="" if corrections is None else PAGE,
         )
         write_bytes(report, evaluation_report(page).encode())
         out.print(f"Report: {report}", markup=False)

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from threading import RLock
 from typing import IO, Any
 
@@ -75,9 +76,10 @@ class Annotations:
     def rows(self) -> Iterator[Row]:
         """The table for training and scoring.
 
-        A text's label is that of most of its annotators; without an annotator it is that of the data. Each annotator
-        has a list in `rationale_chars`; the links of a pair are those that anybody drew. Texts in which most people
-        found too little to decide are left out, and so are texts without a label if others have one.
+        A text's label is that of most of its annotators, or the mean of their numbers; without an annotator it is that
+        of the data. Each annotator has a list in `rationale_chars`; the links of a pair are those that anybody drew.
+        Texts in which most people found too little to decide are left out, and so are texts without a label if others
+        have one.
         """
         found = [row for row in map(self.merge, self.texts) if row is not None]
         labelled = any(row.get("label") not in (None, "") for row in found)
@@ -91,7 +93,9 @@ class Annotations:
         if len(everyone) > 2 * len(people):
             return None
         labels = [each["label"] for each in people if each.get("label") not in (None, "")]
-        if labels:
+        if labels and self.header.get("task") == "regression":
+            row["label"] = fmean(map(float, labels))
+        elif labels:
             row["label"] = _most_frequent(labels, row.get("label"))
         if people and self.header.get("pairs"):
             row["alignment"] = sorted({tuple(link) for each in people for link in each.get("alignment", ())})

@@ -223,9 +223,10 @@ def _read_doccano(item: Row, path: Path) -> Iterator[Row]:
     labels = [*(item.get("cats") or ()), *(each for each in listed if isinstance(each, str))]
     labels = labels or sorted({name for *_, name in entities if name != MARK})
     spans = [[start, end] for start, end, _ in entities]
-    yield {"text": item["text"], "annotator": None, "label": None}
-    if labels or spans:
-        yield {"text": item["text"], "annotator": UNKNOWN, "label": _single(labels), "rationale_chars": spans}
+    label = _single(labels)
+    yield {"text": item["text"], "annotator": None, "label": None if spans else label}
+    if spans:  # a class alone does not tell whether anybody looked for words
+        yield {"text": item["text"], "annotator": UNKNOWN, "label": label, "rationale_chars": spans}
 
 
 def _write_doccano(annotations: Annotations, path: Path) -> None:

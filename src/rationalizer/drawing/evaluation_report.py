@@ -59,6 +59,7 @@ class Report:
     attribution: AttributionReport | None = None  # comparison with an attribution method
     examples: int = 4  # number of texts of each kind
     words: int = 20  # number of words per prediction
+    correct: str = ""  # the address of an annotation page; the example texts then have links to it
 
 
 def evaluation_report(report: Report) -> str:
@@ -259,7 +260,8 @@ def _example_section(report: Report, title: str, numbers: Sequence[int], text: s
     if not numbers:
         return None
     truths = None if report.truths is None else [report.truths[number] for number in numbers]
-    return Section(title, text=text, explanations=[report.explanations[number] for number in numbers], truths=truths)
+    explanations = [report.explanations[number] for number in numbers]
+    return Section(title, text=text, explanations=explanations, truths=truths, correct=report.correct)
 
 
 def attribution_table(report: AttributionReport) -> HtmlTable:

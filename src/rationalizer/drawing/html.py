@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import groupby
+from urllib.parse import urlencode
 
 from rationalizer.drawing.alignment_drawing import lines_width
 from rationalizer.drawing.captions import (
@@ -174,6 +175,7 @@ class Section:
     explanations: Sequence[AnyExplanation] = ()
     truths: Sequence[Label | None] | None = None  # true labels of the explanations
     captions: Sequence[str] = ()  # captions of the explanations; with captions they are drawn side by side
+    correct: str = ""  # the address of an annotation page, to which each explanation then has a link with its text
 
 
 @dataclass(frozen=True)
@@ -275,7 +277,8 @@ def section_html(section: Section, anchor: str = "") -> str:
         parts.append(f'<div class="columns">{"".join(map(_column, section.columns))}</div>')
     if section.explanations and not section.captions:
         parts.append(f'<div class="rationalizer">{_legend(section.explanations)}</div>')
-    articles = [article(*pair, legend=False) for pair in zip(section.explanations, truths, strict=True)]
+    drawn = zip(section.explanations, truths, strict=True)
+    articles = [article(*pair, legend=False, correct=section.correct) for pair in drawn]
     if section.captions:
         pairs = zip(section.captions, articles, strict=True)
         captioned = (f"<div><h3>{escape(caption)}</h3>{one}</div>" for caption, one in pairs)
@@ -285,9 +288,17 @@ def section_html(section: Section, anchor: str = "") -> str:
     return f"{opening}\n" + "\n".join(parts) + "\n</section>\n"
 
 
-def article(explanation: AnyExplanation, truth: Label | None = None, *, legend: bool = True) -> str:
-    """Draw an explanation as an article of a document."""
-    return f"<article>{to_html(explanation, truth=truth, styled=False, legend=legend)}</article>\n"
+def article(explanation: AnyExplanation, truth: Label | None = None, *, legend: bool = True, correct: str = "") -> str:
+    """Draw an explanation as an article of a document, with a link to the annotation page at the address `correct`."""
+    link = f'<a href="{escape(_page_with_text(correct, explanation))}">Correct this</a>' if correct else ""
+    return f"<article>{to_html(explanation, truth=truth, styled=False, legend=legend)}{link}</article>\n"
+
+
+def _page_with_text(address: str, explanation: AnyExplanation) -> str:
+    """The address of the annotation page with this text. Browsers do not send the part after the #."""
+    pair = isinstance(explanation, PairExplanation)
+    texts = {name: getattr(explanation, name) for name in (("premise", "hypothesis") if pair else ("text",))}
+    return f"{address}#{urlencode(texts, errors='replace')}"
 
 
 def _column(column: WordColumn) -> str:

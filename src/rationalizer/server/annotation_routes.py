@@ -20,7 +20,7 @@ from rationalizer.server.monitoring import Metrics
 from rationalizer.server.static_files import static_file
 from rationalizer.text.errors import InputError
 
-ASSETS = ("style.css", "annotate.css", "api.js", "annotate.js", "annotate_words.js")
+ASSETS = ("style.css", "annotate.css", "api.js", "annotate.js", "annotate_words.js", "annotate_agreement.js")
 MAX_BYTES = 8_000_000  # of a request
 
 
@@ -49,6 +49,7 @@ class TextBody(BaseModel):
     """A text to annotate: one string, or a premise and a hypothesis."""
 
     texts: list[str] = Field(min_length=1, max_length=2)
+    annotator: str = ""
 
 
 def annotation_router(task: AnnotationTask, prefix: str = "") -> APIRouter:
@@ -75,7 +76,7 @@ def annotation_router(task: AnnotationTask, prefix: str = "") -> APIRouter:
         return await _answer(partial(task.save_never, body.annotator, body.never))
 
     async def draw(body: TextBody, request: Request) -> JSONResponse:
-        return await _answer(partial(task.draw, body.texts))
+        return await _answer(partial(task.draw, body.texts, body.annotator))
 
     for path, endpoint in (("/annotations", save), ("/never", save_never), ("/draw", draw)):
         router.add_api_route(path, endpoint, methods=["POST"], response_model=None, route_class_override=JSONRoute)

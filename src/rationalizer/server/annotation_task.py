@@ -19,6 +19,7 @@ from rationalizer.text.errors import DataError, InputError
 
 LONGEST_NAME = 60  # characters of a person's name
 MODEL = "the model"
+AT_ONCE = 64  # texts that the model explains while others wait
 CACHED = 50_000  # texts, after which those that are not in the file are forgotten
 
 
@@ -40,6 +41,7 @@ class AnnotationTask:
         self._model_lock = Lock()
         self._examples: dict[str, AnyExample] = {}
         self._explained: dict[str, AnyExplanation] = {}
+        self._marked: dict[tuple[str, str], tuple[Row, frozenset[Any]]] = {}  # (text, person) -> line, its words
 
     @property
     def rule(self) -> SplitRule:
@@ -80,9 +82,12 @@ class AnnotationTask:
         shown = self._draw(key, self._example(key))
         return {**shown, "given": row.get("label"), "own": own.get(person), "others": len(own.keys() - {person})}
 
-    def draw(self, texts: Sequence[str]) -> Row:
-        """A text that is not in the file, as `text` returns it."""
+    def draw(self, texts: Sequence[str], person: str) -> Row:
+        """A text that may not be in the file, as `text` returns it."""
         key = text_id(texts)
+        self.file.refresh()
+        if key in self.file.content.by_id:
+            return self.text(key, person)
         (example,) = make_examples(
             [texts[0] if len(texts) == 1 else tuple(texts)], pairs=len(texts) > 1, rule=self.rule
         )
@@ -92,8 +97,7 @@ class AnnotationTask:
             self._examples.clear()
             self._explained.clear()
         self._examples[key] = example
-        known = self.file.content.by_id.get(key, {})
-        return {**self._draw(key, example), "given": known.get("label"), "own": None, "others": 0}
+        return {**self._draw(key, example), "given": None, "own": None, "others": 0}
 
     def save(self, key: str, person: str, annotation: Row) -> None:
         """Write a person's annotation of a text; it is on disk when this returns."""
@@ -122,21 +126,25 @@ class AnnotationTask:
         self.file.refresh()
         marks: dict[str, dict[str, frozenset[Any]]] = {}
         labels: dict[str, dict[str, Any]] = {}
-        for key, rows in self.file.content.people.items():
-            usable = {person: row for person, row in rows.items() if not row.get("not_enough")}
-            for person, row in usable.items():
-                marks.setdefault(person, {})[key] = _marked(row, self._example(key))
+        annotated = {
+            key: {person: row for person, row in rows.items() if not row.get("not_enough")}
+            for key, rows in list(self.file.content.people.items())
+        }
+        compared = {key: rows for key, rows in annotated.items() if len(rows) > (self.model is None)}
+        for key, rows in compared.items():
+            for person, row in rows.items():
+                marks.setdefault(person, {})[key] = self._words_of(key, person, row)
                 labels.setdefault(person, {})[key] = row.get("label")
-            if self.model is not None and usable:
-                found = self._explain(key)
+        if self.model is not None:
+            for key, found in zip(compared, self._explain(list(compared)), strict=True):
                 marks.setdefault(MODEL, {})[key] = _rationale(found)
                 labels.setdefault(MODEL, {})[key] = found.label
         names = sorted(marks, key=lambda name: (name != MODEL, name))
         pairs = [(first, second) for k, first in enumerate(names) for second in names[k + 1 :]]
-        compared = (
+        results = (
             (pair, agreement_of_pair(*(marks[name] for name in pair), *(labels[n] for n in pair))) for pair in pairs
         )
-        return [{"people": pair, **vars(found)} for pair, found in compared if found.texts]
+        return [{"people": pair, **vars(found)} for pair, found in results if found.texts]
 
     def _check(self, row: Row) -> None:
         """Raise InputError if the annotation does not fit its text."""
@@ -147,6 +155,8 @@ class AnnotationTask:
             raise InputError(f"the label {unknown[0]!r} is unknown", f"choose from {', '.join(header['classes'])}")
         if isinstance(label, list) and not header["multi"]:
             raise InputError("a text has one label", "choose one")
+        if header["task"] == "regression" and any(not isinstance(each, (int, float)) for each in chosen):
+            raise InputError(f"the label {chosen[0]!r} is not a number", "enter a number")
         example = self._example(row["id"])
         spans, links = row.get("rationale_chars", []), row.get("alignment", [])
         if isinstance(example, PairExample):
@@ -162,12 +172,24 @@ class AnnotationTask:
             self._examples[key] = example_from_known_row(self.file.content.by_id[key], None, self.rule)
         return self._examples[key]
 
-    def _explain(self, key: str) -> AnyExplanation:
+    def _words_of(self, key: str, person: str, row: Row) -> frozenset[Any]:
+        """The words, or links, that a person marked."""
+        line, words = self._marked.get((key, person), (None, frozenset()))
+        if line is not row:
+            words = _marked(row, self._example(key))
+            self._marked[key, person] = row, words
+        return words
+
+    def _explain(self, keys: Sequence[str]) -> list[AnyExplanation]:
         assert self.model is not None
-        if key not in self._explained:
-            with self._model_lock:
-                (self._explained[key],) = self.model.explain_examples([self._example(key)])
-        return self._explained[key]
+        found = {key: self._explained[key] for key in keys if key in self._explained}
+        missing = [key for key in keys if key not in found]
+        for start in range(0, len(missing), AT_ONCE):
+            some = missing[start : start + AT_ONCE]
+            with self._model_lock:  # others get their turn in between
+                found |= zip(some, self.model.explain_examples([self._example(key) for key in some]), strict=True)
+        self._explained |= found
+        return [found[key] for key in keys]
 
     def _draw(self, key: str, example: AnyExample) -> Row:
         parts = []
@@ -182,7 +204,7 @@ class AnnotationTask:
         elif example.annotation is not None:
             shown["suggested"] = {"words": example.annotated}
         if self.model is not None:
-            found = self._explain(key)
+            (found,) = self._explain([key])
             kind = "links" if isinstance(found, PairExplanation) else "words"
             is_one = found.probabilities is not None and not isinstance(found.label, (tuple, dict))
             probability = found.probabilities[found.label] if found.probabilities and is_one else None

@@ -14,12 +14,9 @@ let earlier = []; // drafts before the last changes, as JSON
 let picked = null; // a word of a pair whose partner comes next
 let seconds = 0;
 let latest = 0; // time of the last input
+let moving = false; // whether a text is being saved or loaded
+let neverIsSaved = true; // whether the server has the words of `draft.never`
 
-const post = async (path, body) => {
-  const headers = { "Content-Type": "application/json" };
-  return (await request(path, { method: "POST", headers, body: JSON.stringify(body) })).json();
-};
-const get = async (path) => (await request(path)).json();
 const mine = (path) => `${path}?person=${encodeURIComponent(person)}`;
 
 /* Run an action and show its error; a save that fails leaves everything on the page. */
@@ -36,6 +33,14 @@ async function attempt(action) {
   }
 }
 
+/* One step at a time: a second Enter must not save the next text before anybody has seen it. */
+async function step(action) {
+  if (moving) return;
+  moving = true;
+  await attempt(action);
+  moving = false;
+}
+
 /* ---- the text ---- */
 
 function show(text) {
@@ -45,8 +50,9 @@ function show(text) {
   byId("texts").classList.toggle("pair", task.pairs);
   const { own, given, suggested, model } = text;
   const indices = new Set(suggested?.words ?? []);
+  const label = own?.label ?? given ?? suggestedLabel(model);
   draft = {
-    label: own?.label ?? given ?? suggestedLabel(model),
+    label: task.task === "regression" && label !== null ? Number(label) : label,
     marks: own
       ? marksOf(lists[0].options, own.rationale_chars ?? [])
       : new Set(lists[0].options.filter(({ index }) => indices.has(index)).map(({ k }) => k)),
@@ -59,7 +65,7 @@ function show(text) {
   seconds = own?.seconds ?? 0;
   latest = performance.now();
   const share = model?.probability == null ? "" : ` (${Math.round(100 * model.probability)}%)`;
-  byId("model").textContent = model ? `The model says ${[model.label].flat().join(", ") || "none"}${share}; the words it read are marked at the start.` : "";
+  byId("model").textContent = model ? `The model says ${[model.label].flat().join(", ") || "none"}${share}; ${task.pairs ? "its links are drawn" : "the words it read are marked"} at the start.` : "";
   byId("work").hidden = false;
   byId("finished").hidden = true;
   setNeverMode(false);
@@ -97,12 +103,6 @@ function draw() {
   draft.never.forEach((word) => words.append(button(`${word} ×`, () => toggleNever(word), `Remove ${word}`)));
   byId("words-never").replaceChildren(words);
   byId("words-never").hidden = !draft.never.length;
-}
-
-function button(text, action, name = text) {
-  const element = make("button", text, { type: "button", "aria-label": name });
-  element.addEventListener("click", action);
-  return element;
 }
 
 function drawLinks() {
@@ -157,7 +157,7 @@ function undo() {
   if (!earlier.length) return;
   const never = draft.never;
   draft = unpack(earlier.pop());
-  if (String(never) !== String(draft.never)) saveNever();
+  if (String(never) !== String(draft.never)) attempt(saveNever);
   draw();
 }
 
@@ -184,12 +184,14 @@ function toggleNever(word) {
     const has = next.never.some((other) => other.toLowerCase() === word.toLowerCase());
     next.never = has ? next.never.filter((other) => other.toLowerCase() !== word.toLowerCase()) : [...next.never, word];
   });
-  saveNever();
+  attempt(saveNever);
 }
 
-function saveNever() {
-  task.never[person] = draft.never;
-  attempt(() => post("never", { annotator: person, never: draft.never }));
+async function saveNever() {
+  neverIsSaved = false;
+  const words = (task.never[person] = draft.never);
+  await postJson("never", { annotator: person, never: words });
+  neverIsSaved = words === task.never[person];
 }
 
 function setNeverMode(on) {
@@ -213,14 +215,6 @@ function use(option) {
     const [a, b] = option.side ? [picked, option] : [option, picked];
     picked = null;
     toggleLink(a.index, b.index);
-  }
-}
-
-/* Mark, or unmark, all words from one to another. */
-function markRange(marks, from, to, on) {
-  for (let k = Math.min(from, to); k <= Math.max(from, to); k += 1) {
-    if (on) marks.add(k);
-    else marks.delete(k);
   }
 }
 
@@ -260,18 +254,20 @@ function followDrags() {
 /* ---- the way through the texts ---- */
 
 async function load(id) {
-  show(await get(mine(`texts/${id}`)));
+  show(await getJson(mine(`texts/${id}`)));
 }
 
 /* The next text that nobody else has done in the meantime. */
 async function next() {
   while (queue.length) {
-    const text = await get(mine(`texts/${queue[0]}`));
+    const text = await getJson(mine(`texts/${queue[0]}`));
     if (text.own || text.others < task.needed) return show(text);
     queue.shift();
   }
+  shown = null;
   byId("work").hidden = true;
   byId("finished").hidden = false;
+  byId("reopen").hidden = !done.length;
 }
 
 async function save() {
@@ -279,6 +275,7 @@ async function save() {
   if (needsLabel && draft.label === null && !draft.notEnough) {
     throw new Error("Choose a label first, or say that there is not enough here.");
   }
+  if (!neverIsSaved) await saveNever();
   const { id } = shown;
   const marked = task.pairs
     ? { alignment: draft.links }
@@ -286,15 +283,16 @@ async function save() {
   addTime();
   const spent = { seconds: Math.round(10 * seconds) / 10, not_enough: draft.notEnough };
   const label = draft.notEnough ? null : draft.label;
-  await post("annotations", { id, annotator: person, label, ...marked, ...spent });
+  await postJson("annotations", { id, annotator: person, label, ...marked, ...spent });
   queue = queue.filter((other) => other !== id);
   done = [...done.filter((other) => other !== id), id];
   await showProgress();
   await next();
+  if (byId("agreement").open) showAgreement(); // nobody waits for it
 }
 
 async function back() {
-  const k = done.indexOf(shown.id);
+  const k = shown ? done.indexOf(shown.id) : -1;
   const before = done[(k < 0 ? done.length : k) - 1];
   if (before) await load(before);
 }
@@ -313,7 +311,7 @@ function addTime() {
 }
 
 async function showProgress() {
-  task = await get("task");
+  task = await getJson("task");
   const own = task.people[person];
   const speed = own ? `, ${own.seconds.toFixed(0)} s each` : "";
   byId("title").textContent = task.name;
@@ -321,24 +319,6 @@ async function showProgress() {
   byId("bar").max = task.texts;
   byId("bar").value = own?.texts ?? 0;
   byId("question").textContent = task.pairs ? "Link the words that decide the label." : "Mark the words that decide the label.";
-  if (byId("agreement").open) await showAgreement();
-}
-
-async function showAgreement() {
-  const rows = await get("agreement");
-  const table = make("table");
-  const line = (tag, cells) => {
-    const row = make("tr");
-    row.append(...cells.map((cell) => make(tag, cell)));
-    table.append(row);
-  };
-  const number = (value) => (value === null ? "–" : value.toFixed(2));
-  line("th", ["", "texts", "token-F1", "same label"]);
-  for (const { people, texts, token_f1: f1, same_label: same } of rows) {
-    line("td", [people.join(" and "), texts, number(f1), number(same)]);
-  }
-  const none = make("p", "Nobody has annotated a text that somebody else, or a model, has annotated too.");
-  byId("agreement").lastElementChild.replaceChildren(rows.length ? table : none);
 }
 
 /* ---- keys ---- */
@@ -351,6 +331,7 @@ function onKey(event) {
   if (byId("work").hidden || target.matches("input, textarea, summary")) return;
   const list = target.closest(".words");
   const onButton = target.matches("button");
+  if (event.repeat && !key.startsWith("Arrow")) return event.preventDefault(); // a key held down acts once
   if (key === "Enter" && !onButton) byId("save").click();
   else if (key === "z" && (event.ctrlKey || event.metaKey)) undo();
   else if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -378,9 +359,9 @@ async function textInAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
   const texts = task.pairs ? [given.get("premise"), given.get("hypothesis")] : [given.get("text")];
   if (!texts.every((text) => text?.trim())) return false;
-  const { id } = await post("draw", { texts });
+  const text = await postJson("draw", { texts, annotator: person });
   history.replaceState(null, "", location.pathname);
-  show(await get(mine(`texts/${id}`)).catch(() => post("draw", { texts })));
+  show(text);
   return true;
 }
 
@@ -389,15 +370,14 @@ async function begin(name) {
   localStorage.setItem(NAME, person);
   byId("who").hidden = true;
   await showProgress();
-  ({ todo: queue, done } = await get(mine("queue")));
+  byId("agreement").hidden = false;
+  ({ todo: queue, done } = await getJson(mine("queue")));
   if (!(await textInAddress())) await next();
 }
 
 function start() {
   const act = (id, action) => byId(id).addEventListener("click", () => attempt(async () => action()));
-  act("save", save);
-  act("back", back);
-  act("skip", skip);
+  for (const [id, action] of Object.entries({ save, back, skip, reopen: back })) byId(id).addEventListener("click", () => step(action));
   act("undo", undo);
   act("never", () => setNeverMode(!inNeverMode()));
   act("not-enough", () => change((next) => (next.notEnough = !next.notEnough)));
@@ -407,7 +387,7 @@ function start() {
   document.addEventListener("pointerdown", addTime);
   document.addEventListener("visibilitychange", () => (document.hidden ? addTime() : (latest = performance.now())));
   window.addEventListener("resize", () => shown && draw());
-  byId("agreement").addEventListener("toggle", () => byId("agreement").open && attempt(showAgreement));
+  byId("agreement").addEventListener("toggle", () => byId("agreement").open && showAgreement());
   byId("who").addEventListener("submit", (event) => {
     event.preventDefault();
     attempt(() => begin(byId("name").value));

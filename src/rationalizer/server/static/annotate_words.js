@@ -12,6 +12,12 @@ function make(tag, text = "", attributes = {}) {
   return element;
 }
 
+function button(text, action, name = text) {
+  const element = make("button", text, { type: "button", "aria-label": name });
+  element.addEventListener("click", action);
+  return element;
+}
+
 /* Draw a text with its words as options of a list. Positions count characters, as Python does, not UTF-16 units. */
 function wordList({ text, words }, side, name) {
   const characters = [...text];
@@ -98,4 +104,12 @@ function drawLines(svg, [upper, lower], links) {
     return path;
   };
   svg.replaceChildren(...links.map(curve));
+}
+
+/* Mark, or unmark, all words from one to another. */
+function markRange(marks, from, to, on) {
+  for (let k = Math.min(from, to); k <= Math.max(from, to); k += 1) {
+    if (on) marks.add(k);
+    else marks.delete(k);
+  }
 }

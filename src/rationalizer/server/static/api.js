@@ -28,6 +28,13 @@ async function request(path, options = {}) {
   }
 }
 
+const getJson = async (path) => (await request(path)).json();
+
+async function postJson(path, body) {
+  const headers = { "Content-Type": "application/json" };
+  return (await request(path, { method: "POST", headers, body: JSON.stringify(body) })).json();
+}
+
 let prompt = null; // one form for all waiting requests
 
 function promptForToken(problem) {
