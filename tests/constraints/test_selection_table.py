@@ -35,7 +35,7 @@ def entries(constraints, text, budget="100%"):
         except ConstraintConflict:
             low = middle + 1
     if low:
-        with limit_entries(low - 1), pytest.raises(ConstraintConflict, match="GiB .* is allowed; lower the budget"):
+        with limit_entries(low - 1), pytest.raises(ConstraintConflict, match=r"GiB .* is allowed; lower the budget"):
             build_layer_constraints(*arguments)
     return low, layer, int(Budget.parse(budget).word_limit(counted))
 

@@ -115,7 +115,7 @@ LONG = "good bad " * 400
     ],
 )
 def test_work_is_limited(models, monkeypatch, change, keyword):
-    """Neither memory nor time beyond the limits, whatever the size of the constraints; the plain request is answered."""
+    """Whatever takes too much memory or time is refused, and a plain request is answered as before."""
     monkeypatch.setattr(request_schema, "BATCH_SECONDS", 0.05)
     with local_client(create_app(models)) as client:
         before = client.post("/explain", json=PLAIN[False])
