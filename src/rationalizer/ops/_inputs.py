@@ -45,9 +45,8 @@ def as_rows(scores: Tensor, mask: Tensor | None, temperature: float) -> Rows:
     check_temperature(temperature)
     flat = torch.Size([math.prod(scores.shape[:-1]), scores.shape[-1]])
     # float64 before the division: at low temperatures scores/T reach 1e5, where float32 is too coarse for the solution.
-    scaled = _reshape(scores.to(compute_dtype(scores.device)), flat) / float(
-        temperature
-    )  # PyTorch takes no int above 2⁶³
+    # PyTorch takes no int above 2⁶³.
+    scaled = _reshape(scores.to(compute_dtype(scores.device)), flat) / float(temperature)
     return Rows(scaled, _reshape(check_mask(mask, scores.shape, scores.device), flat), scores.shape, scores.dtype)
 
 
