@@ -237,9 +237,9 @@ def create_app(
         return Response(metrics.exposition(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
     if corrections is not None:
-        from rationalizer.server.annotation_routes import annotation_router  # imports PyTorch
+        from rationalizer.server.annotation_routes import add_annotation_page  # imports PyTorch
 
-        app.include_router(annotation_router(corrections, prefix="/annotate"))
+        add_annotation_page(app, corrections, "/annotate", quotas.characters)
     for path, name in (*PAGES.items(), *((f"/static/{name}", name) for name in ASSETS)):
         app.get(path, include_in_schema=False)(static_file(name))
     return app

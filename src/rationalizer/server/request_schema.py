@@ -127,7 +127,7 @@ def validate(request: ExplainRequest, models: Mapping[str, ServedModel], quotas:
         raise RequestError(413, field, problem, "send several requests")
     for index, text in enumerate(texts):
         for part in (text,) if isinstance(text, str) else text:
-            _check_text(part, _indexed(field, index), quotas)
+            check_text(part, _indexed(field, index), quotas.characters)
     budget, constraints = _parse_budget(request.budget, model), _parse_constraints(request.constraints, model)
     if budget is not None and budget.kind in ("average", "enough"):
         try:
@@ -187,9 +187,10 @@ def _select_texts(request: ExplainRequest, model: ServedModel) -> tuple[str, lis
     return field, texts
 
 
-def _check_text(text: str, field: str, quotas: Quotas) -> None:
-    if len(text) > quotas.characters:
-        problem = f"the text has {len(text)} characters, but at most {quotas.characters} are allowed"
+def check_text(text: str, field: str, characters: int) -> None:
+    """Raise `RequestError` if a text is too long, empty, or cannot be encoded in UTF-8."""
+    if len(text) > characters:
+        problem = f"the text has {len(text)} characters, but at most {characters} are allowed"
         raise RequestError(413, field, problem, "shorten it, or send it in parts")
     if not text.strip():
         raise RequestError(422, field, "the text is empty", "give at least one word")
