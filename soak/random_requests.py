@@ -70,6 +70,12 @@ BY_SETTING: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("stopwords", "punctuation", "equal"), (True, False)),
     "pattern": PATTERNS,
 }
+BUDGETS = (
+    "enough",
+    "enough, at most 100%, 100% certain",
+    "enough, at most 9%, 0% certain",
+    "18% on average, 8% to 35%",
+)
 # Values of the fields of a request, of the right type.
 FIELDS: dict[str, tuple[Any, ...]] = {
     "text": TEXTS,
@@ -77,9 +83,11 @@ FIELDS: dict[str, tuple[Any, ...]] = {
     "premise": TEXTS,
     "hypothesis": TEXTS,
     "pairs": ([["a", "b"]], [["a", "b"]] * 5, []),
-    "budget": (None, "50%", "100%", 1, 0.5, 10**30),
+    "budget": (None, "50%", "100%", 1, 0.5, 10**30, *BUDGETS),
     "model": (None, "model", "sentiment"),
     "html": (True, False),
+    "reasons": (True, False, None),
+    "record": (True, False),
     "other": (None, 1),
 }
 ANYTHING = (*NUMBERS, *WORDS, *PATTERNS, *LISTS, *OTHERS)

@@ -25,6 +25,7 @@ ORDER = [
     "graph",
     "compile",
     "text",
+    "work_limits",
     "word_support",
     "constraints",
     "nn",

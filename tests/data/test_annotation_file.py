@@ -129,3 +129,30 @@ def test_two_processes_lose_nothing_even_if_killed(tmp_path):
     assert len(file.content.texts) == 50  # created by both at once
     assert all(people.keys() == {"Ana", "Ben"} for people in file.content.people.values())
     assert len(file.content.people) == 50
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"id": {}, "text": "a"},
+        {"id": "1", "annotator": ["Ana"]},
+        {"id": "1", "annotator": "Ana", "seconds": float("inf")},
+        {"id": "1", "annotator": "Ana", "seconds": "4"},
+        {"id": "1", "annotator": "Ana", "not_enough": 3},
+        {"annotator": "Ana", "never": "acme"},
+        {"annotator": "Ana", "never": [1]},
+        {"never": ["acme"]},
+        {"rationalizer": "annotations", "version": 1},
+        {"rationalizer": "annotations", "version": 1, **HEADER, "classes": {}},
+        5,
+        None,
+        [["id"]],
+    ],
+)
+def test_foreign_lines_are_an_error(file, line):
+    with file.path.open("a") as raw:
+        raw.write(json.dumps(line) + "\n")
+    with pytest.raises(DataError, match=r"x\.jsonl, line 6: .* is not a line of an annotation file; remove the line"):
+        file.refresh()
+    with pytest.raises(DataError, match="line 6"):
+        load(str(file.path))

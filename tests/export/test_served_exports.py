@@ -3,7 +3,7 @@
 import pytest
 
 from rationalizer.export import export_model
-from rationalizer.server import create_app, load_models
+from rationalizer.server import create_app, load_models, request_schema
 from tests.server.conftest import local_client
 
 
@@ -41,3 +41,14 @@ def test_refused_requests(client, change, field):
     assert answer.status_code == (200 if field is None else 422), answer.text
     if field is not None:
         assert answer.json()["detail"][0]["loc"][-1] == field if "detail" in answer.json() else field in answer.text
+
+
+def test_work_is_limited(client, monkeypatch):
+    text = "good bad " * 400
+    answer = client.post("/explain", json={"text": text, "budget": "100%", "constraints": ["spans=300"]})
+    assert answer.status_code == 422
+    assert "GiB" in answer.json()["error"]["problem"]
+    monkeypatch.setattr(request_schema, "BATCH_SECONDS", 0.01)
+    answer = client.post("/explain", json={"text": text, "constraints": ["spans=9"]})
+    assert answer.status_code == 422
+    assert "too long" in answer.json()["error"]["problem"]

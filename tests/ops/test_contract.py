@@ -360,6 +360,18 @@ def test_huge_budget_is_no_budget(op, generator):
     assert torch.equal(op(scores, 2**70), op(scores, 5))
 
 
+@pytest.mark.parametrize("op", [ops.sparsemax, ops.fusedmax, ops.matching, ops.sinkhorn])
+def test_huge_whole_numbers_are_floats(op, generator):
+    scores = torch.randn(2, 5, 5, generator=generator)
+    name = "epsilon" if op is ops.sinkhorn else "temperature"
+    assert torch.equal(op(scores, **{name: 2**70}), op(scores, **{name: 2.0**70}))
+    with pytest.raises(ValueError, match=name):
+        op(scores, **{name: 10**400})
+    if op in (ops.matching, ops.sinkhorn):
+        with pytest.raises(ValueError, match="max_iterations"):
+            op(scores, max_iterations=2**70)
+
+
 def test_only_scores_and_budget_are_positional():
     """One rule for all ops, also those on matrices."""
     functions = [getattr(ops, name) for name in ops.__all__ if inspect.isfunction(getattr(ops, name))]

@@ -18,6 +18,7 @@ from tests.server.conftest import listening, local_client
 
 expect = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright").expect
 HEADER = {"pairs": False, "multi": False, "task": "classification", "rule": "words", "classes": ["bad", "good"]}
+JSON = {"Content-Type": "application/json"}
 TEXTS = ("The acme room was 👍 spotless, truly lovely.", "Rude staff!", "Acme again.")
 
 
@@ -61,11 +62,31 @@ def test_endpoints(file, spectra_run):
             ({"alignment": [[0, 0]]}, "not in the text"),
             ({"id": "0"}, "no text"),
             ({"annotator": " "}, "name"),
+            ({"annotator": "\ud800"}, "surrogate"),
+            ({"id": "\ud800"}, "unicode"),
+            ({"label": "\ud800"}, "surrogate"),
+            ({"seconds": float("inf")}, "10"),
+            ({"seconds": float("nan")}, "0"),
+            ({"label": float("inf")}, "valid"),
+            ({"rationale_chars": [[0, 10**30]]}, "not in the text"),
+            ({"other": 1}, "extra"),
         ):
-            answer = client.post("/annotations", json={**body, **wrong})
+            before = file.path.read_bytes()
+            answer = client.post("/annotations", content=json.dumps({**body, **wrong}), headers=JSON)
+            assert answer.status_code == 422, wrong
+            assert word in answer.json()["error"]["problem"].lower()
+            assert file.path.read_bytes() == before
+        for words in (["two words"], [""], ["\ud800"], [1], None):
+            answer = client.post("/never", content=json.dumps({"annotator": "Ana", "never": words}), headers=JSON)
             assert answer.status_code == 422
-            assert word in answer.json()["error"]["problem"]
-        assert client.post("/never", json={"annotator": "Ana", "never": ["two words"]}).status_code == 422
+            assert answer.json()["error"]["remedy"]
+        for texts in (["a " * 10_000], ["\ud800"], [""], [], ["a", "b"]):
+            answer = client.post("/draw", content=json.dumps({"texts": texts}), headers=JSON)
+            assert answer.status_code in (413, 422)
+            assert answer.json()["error"]["remedy"]
+        for content in (b"[" * 100_000, b'{"id": 1e999}', b"\xff"):
+            assert client.post("/annotations", content=content, headers=JSON).status_code in (400, 422)
+        assert client.get("/task").status_code == 200
         assert client.get("/task", headers={"Host": "evil.example"}).status_code == 421
         assert client.post("/annotations", content=json.dumps(body)).status_code == 422  # as foreign pages send it
 

@@ -24,7 +24,7 @@ STAGES = {
     "access": (application.AccessControl, "check"),
     "JSON": (json_routes, "parse_body"),
     "validation": (application, "validate"),
-    "time limit": (ExplainTask, "search_time"),
+    "time limit": (ExplainTask, "time_limit"),
     "queue": (FairQueue, "push"),
     "grouping": (ServedModel, "_example"),
     "words": (Rationalizer, "examples"),

@@ -100,3 +100,39 @@ def test_searches_of_a_request_share_a_time_limit(models):
     assert refused.status_code == 422
     assert "too long" in refused.json()["error"]["problem"]
     assert took < 5
+
+
+LONG = "good bad " * 400
+
+
+@pytest.mark.parametrize(
+    ("change", "keyword"),
+    [
+        ({"text": LONG, "budget": "100%", "constraints": ["spans=300"]}, "GiB"),
+        ({"text": LONG, "budget": "90%", "constraints": ["spans=300", "span-length=2-", "must=words:good"]}, "GiB"),
+        ({"text": LONG[:900], "budget": "enough, at most 100%, 100% certain", "constraints": ["spans=2"]}, "too long"),
+        ({"texts": [LONG] * 3, "budget": "enough, at most 100%, 100% certain"}, "too long"),
+    ],
+)
+def test_work_is_limited(models, monkeypatch, change, keyword):
+    """Whatever takes too much memory or time is refused, and a plain request is answered as before."""
+    monkeypatch.setattr(request_schema, "BATCH_SECONDS", 0.05)
+    with local_client(create_app(models)) as client:
+        before = client.post("/explain", json=PLAIN[False])
+        response = client.post("/explain", json=change)
+        after = client.post("/explain", json=PLAIN[False])
+    assert response.status_code == 422, response.text
+    assert keyword in response.json()["error"]["problem"]
+    assert response.json()["error"]["remedy"]
+    assert before.json() == after.json()
+
+
+def test_total_time_is_limited(models, monkeypatch):
+    monkeypatch.setattr(request_schema, "TOTAL_SECONDS", 0.05)
+    request = {"texts": [LONG[:450]] * 60, "budget": "enough, at most 100%, 100% certain"}
+    with local_client(create_app(models)) as client:
+        response = client.post("/explain", json=request)
+        assert response.status_code == 422, response.text
+        monkeypatch.setattr(request_schema, "TOTAL_SECONDS", 600)
+        monkeypatch.setattr(request_schema, "BATCH_SECONDS", 600)
+        assert client.post("/explain", json=request).status_code == 200

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rationalizer.constraints.base import BatchItem, Constraint, ConstraintConflict, Constraints
+from rationalizer.constraints.selection_table import EXCESS_REMEDY, find_excess
 from rationalizer.plurals import count_of
 from rationalizer.text import Budget, Example, SentenceRule, is_punctuation, sentence_numbers
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:  # PyTorch takes seconds to import, and exported models do wit
     from torch import Tensor
 
 Mask = NDArray[np.bool_]
+CONFLICT_REMEDY = "raise the budget, or leave a constraint out"
 
 
 @dataclass(frozen=True)
@@ -100,10 +102,17 @@ class TextRequirements:
     def fixed(self) -> NDArray[np.int8]:
         return self.must.astype(np.int8) - self.never.astype(np.int8)
 
-    def tokens_in(self, start: int, end: int) -> slice:
-        """The tokens that overlap the characters [start, end)."""
+    def overlaps(self, spans: Sequence[tuple[int, int]], *, but_last: bool = False) -> Mask:
+        """Whether each token overlaps one of the spans of characters [start, end); with `but_last`, not counting the
+        last token of each span."""
         starts, ends = self._offsets
-        return slice(int(np.searchsorted(ends, start, "right")), int(np.searchsorted(starts, end, "left")))
+        asked = np.array(spans, dtype=np.int64).reshape(-1, 2)
+        first = np.searchsorted(ends, asked[:, 0], "right")
+        beyond = np.maximum(np.searchsorted(starts, asked[:, 1], "left") - but_last, first)
+        changes = np.zeros(len(self.must) + 1, dtype=np.int64)  # of the number of spans that a token overlaps
+        np.add.at(changes, first, 1)
+        np.subtract.at(changes, beyond, 1)
+        return changes.cumsum()[:-1] > 0
 
     @cached_property
     def _offsets(self) -> NDArray[np.int64]:
@@ -204,19 +213,20 @@ def _check(
     budget: Budget,
     constraints: Constraints,
 ) -> None:
-    """Raise `ConstraintConflict` for a text without a feasible selection. Without required words there is the empty
-    one."""
-    rows = [row for row, text in enumerate(texts) if text.must.any()]
-    if not rows:
-        return
+    """Raise `ConstraintConflict` for a text without a feasible selection, or with one that takes too much memory."""
     allowed = budget.word_limit(counted)
-    for row in rows:
-        text = texts[row]
-        reason = text.find_conflict(counted[row, : len(text.must)].numpy(), int(allowed[row]))
+    for row, text in enumerate(texts):
+        selectable = counted[row, : len(text.must)].numpy()
+        reason = find_excess(layer, text, selectable, int(allowed[row]))
+        if reason is not None:
+            raise text.item.conflict(constraints, reason, EXCESS_REMEDY)
+        if not text.must.any():  # the empty selection is feasible
+            continue
+        reason = text.find_conflict(selectable, int(allowed[row]))
         if reason is None and not _is_feasible(layer, row, counted, allowed):
             reason = f"no selection of at most {int(allowed[row])} words satisfies all of them"
         if reason is not None:
-            raise text.item.conflict(constraints, reason, "raise the budget, or leave a constraint out")
+            raise text.item.conflict(constraints, reason, CONFLICT_REMEDY)
 
 
 def _is_feasible(layer: LayerConstraints, row: int, counted: Tensor, allowed: Tensor) -> bool:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -15,8 +12,8 @@ import regex
 from rationalizer.constraints.base import ConstraintConflict
 from rationalizer.constraints.layer_arguments import TextRequirements
 from rationalizer.text.errors import InputError, short_repr
+from rationalizer.work_limits import request_time
 
-TIMEOUT = 0.5  # seconds per text: some patterns take exponential time, and a server must not hang
 LONGEST_PATTERN = 1000  # characters
 LONGEST_EXPANSION = 10_000  # characters: 1.5 MB and 10 ms to compile
 DEEPEST_NESTING = 50  # groups; the compiler is recursive
@@ -45,38 +42,10 @@ _UNSUPPORTED = {
 }
 
 
-class SearchTime:
-    """The time that the searches of several patterns in several texts may take together, in seconds."""
-
-    def __init__(self, seconds: float) -> None:
-        self.left = seconds
-
-    @contextmanager
-    def measure(self) -> Iterator[float]:
-        """Subtract the duration of the block; yield the time it may take."""
-        started = time.perf_counter()
-        try:
-            yield min(self.left, TIMEOUT)
-        finally:
-            self.left -= time.perf_counter() - started
-
-    @contextmanager
-    def use(self) -> Iterator[None]:
-        """Limit the searches of the block, in this thread."""
-        token = _search_time.set(self)
-        try:
-            yield
-        finally:
-            _search_time.reset(token)
-
-
-_search_time: ContextVar[SearchTime | None] = ContextVar("search_time", default=None)
-
-
 def find_pattern(pattern: str, text: str) -> list[tuple[int, int]]:
     """The character spans that match a regular expression."""
     try:
-        with (_search_time.get() or SearchTime(TIMEOUT)).measure() as seconds:
+        with request_time().search() as seconds:
             if seconds <= 0:
                 raise TimeoutError
             spans = [match.span() for match in _compile(pattern).finditer(text, timeout=seconds)]

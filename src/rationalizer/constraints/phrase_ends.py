@@ -49,6 +49,5 @@ class Ends(TextConstraint):
         return f"never cut {'marked phrases' if self.pattern is None else f'/{self.pattern}/'}"
 
     def update_text(self, text: TextRequirements) -> None:
-        for span in matched_spans(self.name, self.pattern, self.characters, text):
-            phrase = text.tokens_in(*span)
-            text.together[phrase.start : max(phrase.start, phrase.stop - 1)] = True
+        phrases = matched_spans(self.name, self.pattern, self.characters, text)
+        text.together |= text.overlaps(phrases, but_last=True)[:-1]

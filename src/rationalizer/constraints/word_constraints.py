@@ -77,8 +77,7 @@ class _Words(TextConstraint):
             mask |= [token.casefold().replace("’", "'") in words for token in tokens]
         if self.punctuation:
             mask |= [is_punctuation(token) for token in tokens]
-        for span in matched_spans(self.name, self.pattern, self.characters, text):
-            mask[text.tokens_in(*span)] = True
+        mask |= text.overlaps(matched_spans(self.name, self.pattern, self.characters, text))
         if self.mask is not None:
             mask |= mask_for_text(self.name, self.mask, text)
         return mask

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import sys
 from collections import Counter
@@ -42,6 +43,30 @@ def is_header(row: Any) -> bool:
     return isinstance(row, dict) and row.get("rationalizer") == FORMAT
 
 
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite number."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < math.inf
+
+
+def _are_words(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(word, str) for word in value)
+
+
+# The file may come from others: whether each value has its type. Texts, their labels and annotations are checked when
+# they are read, as those of any table.
+_FITS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("id", "annotator", "time", "rule", "task"), lambda value: isinstance(value, str)),
+    **dict.fromkeys(("pairs", "multi", "not_enough"), lambda value: isinstance(value, bool)),
+    **dict.fromkeys(("classes", "never"), _are_words),
+    "seconds": lambda value: is_number(value) and value >= 0,
+}
+HEADER_KEYS = {"pairs", "multi", "task", "rule", "classes"}
+
+
+def _foreign_line(row: Any) -> DataError:
+    return DataError(f"{short_repr(row)} is not a line of an annotation file", "remove the line")
+
+
 @dataclass
 class Annotations:
     """What the lines of an annotation file say."""
@@ -52,22 +77,27 @@ class Annotations:
     people: dict[str, dict[str, Row]] = field(default_factory=dict)  # text -> person -> annotation
     never: dict[str, list[str]] = field(default_factory=dict)  # person -> words
 
-    def add(self, row: Row) -> None:
+    def add(self, row: Any) -> None:
+        """Add a line; raise DataError if it is none of an annotation file."""
+        if not isinstance(row, dict) or not all(_FITS[key](row[key]) for key in row.keys() & _FITS.keys()):
+            raise _foreign_line(row)
         if is_header(row):
+            if not row.keys() >= HEADER_KEYS:
+                raise _foreign_line(row)
             if row.get("version") != VERSION:
                 raise DataError(f"the version {row.get('version')!r} of the file is unknown", "update rationalizer")
             self.header = row
         elif "annotator" not in row and "id" in row:
             self.texts.append(row)
             self.by_id.setdefault(row["id"], row)
-        elif "never" in row:
+        elif "never" in row and "annotator" in row:
             self.never[row["annotator"]] = row["never"]
         elif "annotator" in row and "id" in row:
             own = self.people.setdefault(row["id"], {})
             own.pop(row["annotator"], None)  # the latest comes last
             own[row["annotator"]] = row
         else:
-            raise DataError(f"{short_repr(row)} is not a line of an annotation file", "remove the line")
+            raise _foreign_line(row)
 
     def never_words(self) -> tuple[str, ...]:
         """The words that must never count, in all people's lists."""

@@ -333,7 +333,7 @@ def _json_rows(
     values = _json_values(path, dialect, blank)
     first = list(islice(values, 1))
     if first and is_header(first[0]):
-        first, values = [], iter(_annotated_rows(chain(first, values)))
+        first, values = [], iter(_annotated_rows(path, chain(first, values)))
     for value in chain(first, values):
         if isinstance(value, BadRow):
             yield value
@@ -345,15 +345,21 @@ def _json_rows(
             yield value if wanted is None else {name: item for name, item in value.items() if name in wanted}
 
 
-def _annotated_rows(lines: Iterator[Any]) -> Iterator[Row]:
+_END = object()  # behind the last line
+
+
+def _annotated_rows(path: Path, lines: Iterator[Any]) -> Iterator[Row]:
     """The table in the lines of an annotation file; a last line that was cut off does not count."""
     annotations = Annotations()
-    for line, following in pairwise(chain(lines, [None])):
+    for number, (line, following) in enumerate(pairwise(chain(lines, [_END])), 1):
         if isinstance(line, BadRow):
-            if following is not None:
+            if following is not _END:
                 raise line.error
-        else:
+            continue
+        try:
             annotations.add(line)
+        except DataError as error:
+            raise DataError(error.problem, error.remedy, path=path, line=number) from None
     return annotations.rows()
 
 

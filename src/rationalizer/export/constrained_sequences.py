@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rationalizer.constraints.selection_table import count_states
 from rationalizer.export.best_sequences import FREE, MUST, NEVER, Scores, Selected, best_with_fixed_words
+from rationalizer.work_limits import check_time
 
 SKIP, START, CONTINUE = 0, 1, 2
-MAX_VALUES = 2**28  # of float64
 Arc = tuple[int, int, int]  # from state, to state, SKIP or START or CONTINUE
 
 
@@ -103,21 +104,9 @@ class _Graph:
     ) -> None:
         sizes = [len(list(members)) for _, members in groupby(group)]
         free = sum(block.size for block in blocks if block.required != NEVER)
-        budget = min(budget, free, sum(min(size, per_group) for size in sizes))
-        longest = min(longest, budget)
-        budget = min(budget, spans * longest)
-        shortest = min(shortest, budget + 1)
-        any_length = longest >= budget
-        cap = shortest if any_length else longest
-        count_spans = spans < budget // shortest
-        count_group = per_group < min(budget, max(sizes, default=0))
-        lengths, uses = cap + 1, per_group + 1 if count_group else 1
-        states = (spans + 1 if count_spans else 1) * lengths * uses
-        if states * (len(blocks) + 1) * (budget + 1) > MAX_VALUES:
-            raise ValueError(
-                "these constraints together need more than 2 GiB for one text; reduce the number or length of spans, "
-                "the words per group, or the budget"
-            )
+        counters = count_states(free, sizes, budget, spans, shortest, longest, per_group)
+        budget, shortest, cap, any_length, count_spans, count_group, uses, states = counters
+        lengths = cap + 1
         self.blocks, self.budget, self.states = blocks, budget, states
         self.final = [(state // uses % lengths) in (0, *range(shortest, cap + 1)) for state in range(states)]
         # The numbers of selected words with which a path can reach a state: from `low` to `high`.
@@ -126,6 +115,7 @@ class _Graph:
         self.low[0, 0], self.high[0, 0] = 0, 0 if possible else -1
         self.arcs: list[list[Arc]] = []
         for b, block in enumerate(blocks):
+            check_time()
             arcs: list[Arc] = []
             for state in np.flatnonzero(self.low[b] <= self.high[b]).tolist():
                 length, started = state // uses % lengths, state // uses // lengths
@@ -155,6 +145,7 @@ class _Graph:
         value[0, 0, 0] = 0.0
         gains = []
         for b, block in enumerate(blocks):
+            check_time()
             gain = scores[block.first]
             for i in range(block.first + 1, block.first + block.size):
                 gain += scores[i] + transition

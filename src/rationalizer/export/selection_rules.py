@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rationalizer.constraints import BatchItem, Constraints
-from rationalizer.constraints.layer_arguments import TextRequirements, combine_text_constraints
+from rationalizer.constraints.layer_arguments import CONFLICT_REMEDY, TextRequirements, combine_text_constraints
 from rationalizer.constraints.pair_layer_arguments import combine_pair_constraints
+from rationalizer.constraints.selection_table import EXCESS_REMEDY, find_excess
 from rationalizer.export.best_matchings import best_alignment
 from rationalizer.export.best_sequences import best_sequence, sparsemax, top_k
 from rationalizer.export.constrained_sequences import WordConstraints, best_constrained_sequence
@@ -19,7 +20,6 @@ from rationalizer.text import Budget, SentenceRule
 Mask = NDArray[np.bool_]
 Weights = NDArray[np.float32]
 Method = Mapping[str, Any]  # the entry `method` of a manifest
-CONFLICT_REMEDY = "raise the budget, or leave a constraint out"
 
 
 def select_words(
@@ -55,6 +55,9 @@ def select_words(
         own = _word_constraints(layer, text, counted)
         if method["decoder"] == "top-k":
             words = _prefer_more_words(np.where(counted, scores, 0.0).astype(np.float64), most)[counted]
+        reason = find_excess(layer, text, counted, most)
+        if reason is not None:
+            raise item.conflict(constraints, reason, EXCESS_REMEDY)
         selected = best_constrained_sequence(words, float(method.get("transition", 0.0)), most, own)
         reason = text.find_conflict(counted, most) if text.must.any() else None
         if reason is not None or selected is None:

@@ -18,6 +18,7 @@ from torch import Tensor
 from rationalizer.nn import Model
 from rationalizer.nn.base_model import Output
 from rationalizer.text import Budget, WordBatch
+from rationalizer.work_limits import check_time
 
 STEP = 4  # budgets of each text that are tried together
 MOST_ENTRIES = 2**24  # of the selections that are held in memory
@@ -74,6 +75,7 @@ def _first_enough(
         rows, steps = tried.nonzero(as_tuple=True)
         enough = torch.zeros_like(tried)
         for first in range(0, len(rows), BATCH):
+            check_time()
             row, step = rows[first : first + BATCH], steps[first : first + BATCH]
             outputs = model.predict_from(shown[row, start + step], *(each.take(row) for each in texts))
             enough[row, step] = model.head.agrees(model.head.predict(outputs), reference[row], certainty)

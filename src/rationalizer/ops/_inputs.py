@@ -9,6 +9,7 @@ budget) is NaN at all its unmasked positions**, and the loss shows it.
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from torch.autograd import forward_ad
 
 from rationalizer.ops._errors import InfeasibleError
 
+LARGEST_FLOAT = sys.float_info.max
 LARGEST_COUNT = 2**62  # larger budgets mean the same, and int64 must hold them
 
 
@@ -43,7 +45,8 @@ def as_rows(scores: Tensor, mask: Tensor | None, temperature: float) -> Rows:
     check_temperature(temperature)
     flat = torch.Size([math.prod(scores.shape[:-1]), scores.shape[-1]])
     # float64 before the division: at low temperatures scores/T reach 1e5, where float32 is too coarse for the solution.
-    scaled = _reshape(scores.to(compute_dtype(scores.device)), flat) / temperature
+    # PyTorch takes no int above 2⁶³.
+    scaled = _reshape(scores.to(compute_dtype(scores.device)), flat) / float(temperature)
     return Rows(scaled, _reshape(check_mask(mask, scores.shape, scores.device), flat), scores.shape, scores.dtype)
 
 
@@ -79,18 +82,20 @@ def check_no_forward_mode(values: Tensor) -> None:
 
 
 def check_temperature(temperature: float) -> None:
-    if not isinstance(temperature, (int, float)) or not math.isfinite(temperature) or temperature <= 0:
+    if not isinstance(temperature, (int, float)) or not 0 < temperature <= LARGEST_FLOAT:
         raise ValueError(f"temperature must be a positive number, got {temperature!r}; for the limit 0 use the MAP op")
 
 
 def check_iterations(max_iterations: int) -> None:
     if isinstance(max_iterations, bool) or not isinstance(max_iterations, int) or max_iterations < 1:
         raise ValueError(f"max_iterations must be an int of at least 1, got {max_iterations!r}")
+    if max_iterations > LARGEST_COUNT:
+        raise ValueError(f"max_iterations must be at most 2**62, got {max_iterations!r}")
 
 
 def check_number(value: float, name: str) -> None:
     """Check a tolerance or a weight: a finite number of at least 0."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= LARGEST_FLOAT:
         raise ValueError(f"{name} must be a number of at least 0, got {value!r}")
 
 

@@ -40,7 +40,7 @@ def as_matrices(scores: Tensor, row_mask: Tensor | None, column_mask: Tensor | N
 
 def scale(scores: Tensor, row_mask: Tensor, column_mask: Tensor, temperature: float) -> Matrices:
     flat = scores.to(_inputs.compute_dtype(scores.device)).reshape(row_mask.shape[0], *scores.shape[-2:])
-    return Matrices(flat / temperature, row_mask, column_mask, scores.shape, scores.dtype)
+    return Matrices(flat / float(temperature), row_mask, column_mask, scores.shape, scores.dtype)
 
 
 def check_matrices(

@@ -58,7 +58,7 @@ def gumbel_matching(
     if training:
         # The logarithm of an exponential variable is a negated Gumbel variable.
         values = values - torch.empty_like(values).exponential_(generator=generator).log()
-    values = _finite(values / temperature, unmasked)
+    values = _finite(values / float(temperature), unmasked)
     parts = [_choose(values, unmasked, dim, training).to(scores.dtype) for dim in (-1, -2)]
     return GumbelMatching(*parts)
 

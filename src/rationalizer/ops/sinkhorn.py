@@ -54,10 +54,11 @@ def sinkhorn(
         (batch, m, n), the real part of P in the dtype of `scores`, or (P, Info). Differentiable in `scores`.
     """
     matrices = _matrices.as_matrices(scores, row_mask, column_mask, 1.0)
-    if not isinstance(epsilon, (int, float)) or not 0 < epsilon < float("inf"):
+    if not isinstance(epsilon, (int, float)) or not 0 < epsilon <= _inputs.LARGEST_FLOAT:
         raise ValueError(f"epsilon must be a positive number, got {epsilon!r}; for the limit 0 use matching_map")
-    if not isinstance(tolerance, (int, float)) or not 0 < tolerance < float("inf"):
+    if not isinstance(tolerance, (int, float)) or not 0 < tolerance <= _inputs.LARGEST_FLOAT:
         raise ValueError(f"tolerance must be a positive number, got {tolerance!r}")
+    epsilon, tolerance = float(epsilon), float(tolerance)
     _inputs.check_iterations(max_iterations)
     if kind not in ("relaxed", "exact_k"):
         raise ValueError(f"kind must be 'relaxed' or 'exact_k', got {kind!r}")
@@ -65,7 +66,7 @@ def sinkhorn(
         raise ValueError("kind='exact_k' needs k" if k is None else f"k={k!r} is for kind='exact_k' only")
     size = None if k is None else _inputs.as_budget(k, matrices.shape[:-2], scores.device, "k")
     plan, iterations, gap = _sinkhorn(
-        matrices.scores / epsilon, matrices.row_mask, matrices.column_mask, size, max_iterations, float(tolerance)
+        matrices.scores / epsilon, matrices.row_mask, matrices.column_mask, size, max_iterations, tolerance
     )
     info = Info(*map(matrices.restore_batch, (gap <= tolerance, iterations, gap)))
     remedy = f"raise epsilon (now {epsilon}) or max_iterations (now {max_iterations})"

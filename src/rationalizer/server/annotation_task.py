@@ -9,13 +9,13 @@ from threading import Lock
 from typing import Any
 
 from rationalizer.data import make_examples
-from rationalizer.data.annotation_file import AnnotationFile, Row, text_id, text_row
+from rationalizer.data.annotation_file import AnnotationFile, Row, is_number, text_id, text_row
 from rationalizer.data.examples import example_from_known_row
 from rationalizer.drawing import AnyExplanation, PairExplanation
 from rationalizer.metrics.annotators import agreement_of_pair
 from rationalizer.model import Rationalizer
 from rationalizer.text import AnyExample, PairExample, SplitRule, is_punctuation
-from rationalizer.text.errors import DataError, InputError
+from rationalizer.text.errors import DataError, InputError, short_repr
 
 LONGEST_NAME = 60  # characters of a person's name
 MODEL = "the model"
@@ -54,7 +54,7 @@ class AnnotationTask:
         times: dict[str, list[float]] = {}
         for annotated in content.people.values():
             for person, row in annotated.items():
-                times.setdefault(person, []).append(row["seconds"])
+                times.setdefault(person, []).append(row.get("seconds", 0.0))
         progress = {name: {"texts": len(own), "seconds": sum(own) / len(own)} for name, own in times.items()}
         facts = {key: content.header[key] for key in ("classes", "pairs", "multi", "task")}
         facts |= {"name": self.file.path.name, "texts": len(content.by_id), "needed": self.people}
@@ -64,7 +64,7 @@ class AnnotationTask:
         """The ids of the texts left to a person, and of those done, the latest last."""
         self.file.refresh()
         content = self.file.content
-        done = sorted((rows[person]["time"], text) for text, rows in content.people.items() if person in rows)
+        done = sorted((rows[person].get("time", ""), text) for text, rows in content.people.items() if person in rows)
         todo = [
             text
             for text in dict.fromkeys((*self._order, *content.by_id))
@@ -155,8 +155,8 @@ class AnnotationTask:
             raise InputError(f"the label {unknown[0]!r} is unknown", f"choose from {', '.join(header['classes'])}")
         if isinstance(label, list) and not header["multi"]:
             raise InputError("a text has one label", "choose one")
-        if header["task"] == "regression" and any(not isinstance(each, (int, float)) for each in chosen):
-            raise InputError(f"the label {chosen[0]!r} is not a number", "enter a number")
+        if header["task"] == "regression" and label is not None and not is_number(label):
+            raise InputError(f"the label {short_repr(label)} is not a number", "enter a number")
         example = self._example(row["id"])
         spans, links = row.get("rationale_chars", []), row.get("alignment", [])
         if isinstance(example, PairExample):

@@ -19,7 +19,6 @@ from starlette.exceptions import HTTPException
 from rationalizer import __version__
 from rationalizer import drawing as render
 from rationalizer.constraints import Constraints
-from rationalizer.constraints.patterns import SearchTime
 from rationalizer.drawing import AnyExplanation
 from rationalizer.server.access import AccessControl
 from rationalizer.server.batching import Batcher, QueueFullError
@@ -33,6 +32,7 @@ from rationalizer.server.served_models import ServedModel, Text, budget_facts, e
 from rationalizer.server.static_files import MEDIA_TYPES, static_file
 from rationalizer.text import Budget
 from rationalizer.text.errors import DataError, InputError
+from rationalizer.work_limits import RequestTime, limit_entries
 
 if TYPE_CHECKING:
     from rationalizer.server.annotation_task import AnnotationTask
@@ -41,8 +41,10 @@ PAGES = {"/": "index.html", "/docs": "docs.html"}
 ASSETS = ("style.css", "api.js", "examples.js", "dataset.js", "page.js", "docs.js")
 Drawing = Literal["html", "svg"]
 # The model's name, what replaces its own settings, whether decisions are recorded, whether words have weights, and, if
-# the model searches patterns, the time left to the request.
-Key = tuple[str, Budget | None, Constraints | None, bool, bool, SearchTime | None]
+# the request may take long, its time limit.
+Key = tuple[str, Budget | None, Constraints | None, bool, bool, RequestTime | None]
+MOST_ENTRIES = 2**25  # of the table of one constrained selection: 256 MB, 0.4 seconds
+MANY_WORDS = 1000  # whose answer takes so long to write that others must be answered in the meantime
 WARM_UP_TEXT, WARM_UP_PAIR = "A first text.", ("A first text.", "A second one.")
 ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorResponse, "description": "Not JSON, or fields that contradict each other."},
@@ -84,8 +86,8 @@ def create_app(
     by_name = {model.name: model for model in models}
 
     def explain_batch(key: Key, texts: Sequence[Text]) -> list[AnyExplanation | DataError]:
-        name, budget, constraints, record, reasons, search_time = key
-        with search_time.use() if search_time is not None else nullcontext():
+        name, budget, constraints, record, reasons, time_limit = key
+        with limit_entries(MOST_ENTRIES), time_limit.use() if time_limit is not None else nullcontext():
             return by_name[name].explain(budget, constraints, texts, record=record, reasons=reasons)
 
     def record_batch(texts: int) -> None:
@@ -124,7 +126,7 @@ def create_app(
     app.add_exception_handler(HTTPException, handle_http_exception)
 
     async def submit(task: ExplainTask, request: Request) -> list[AnyExplanation | DataError]:
-        key = (task.model.name, task.budget, task.constraints, task.record, task.reasons, task.search_time())
+        key = (task.model.name, task.budget, task.constraints, task.record, task.reasons, task.time_limit())
         try:
             return await batcher.submit(key, task.texts, request.client and request.client.host)
         except QueueFullError as error:
@@ -151,16 +153,22 @@ def create_app(
     async def explain(body: ExplainRequest, request: Request) -> Response:
         task = await validate_body(body)
         explanations = await explain_task(task, request)
+        is_long = body.html or sum(map(estimate_cost, task.texts)) > MANY_WORDS
+        arguments = (task, explanations, body.html)
+        content = await run_in_threadpool(write, *arguments) if is_long else write(*arguments)
+        return Response(content, media_type="application/json")
+
+    def write(task: ExplainTask, explanations: Sequence[AnyExplanation], html: bool) -> bytes:
+        """Return the answer as JSON, with or without an HTML fragment per explanation."""
         rows = [explanation.to_dict() for explanation in explanations]
-        if body.html:
-            fragments = await run_in_threadpool(lambda: list(map(render.to_html, explanations)))
-            rows = [{**row, "html": html} for row, html in zip(rows, fragments, strict=True)]
+        if html:
+            fragments = map(render.to_html, explanations)
+            rows = [{**row, "html": fragment} for row, fragment in zip(rows, fragments, strict=True)]
         model = task.model.model
         budget = model.budget if task.budget is None else task.budget
         constraints = model.constraints if task.constraints is None else task.constraints
         facts = {**budget_facts(budget), "constraints": list(map(str, constraints))}
-        content = to_json({"model": task.model.name, **facts, "explanations": rows}, inf_nan_mode="null")
-        return Response(content, media_type="application/json")
+        return to_json({"model": task.model.name, **facts, "explanations": rows}, inf_nan_mode="null")
 
     async def draw(kind: Drawing, body: ExplainRequest, request: Request) -> Response:
         if kind not in get_args(Drawing):
@@ -229,9 +237,9 @@ def create_app(
         return Response(metrics.exposition(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
     if corrections is not None:
-        from rationalizer.server.annotation_routes import annotation_router  # imports PyTorch
+        from rationalizer.server.annotation_routes import add_annotation_page  # imports PyTorch
 
-        app.include_router(annotation_router(corrections, prefix="/annotate"))
+        add_annotation_page(app, corrections, "/annotate", quotas.characters)
     for path, name in (*PAGES.items(), *((f"/static/{name}", name) for name in ASSETS)):
         app.get(path, include_in_schema=False)(static_file(name))
     return app

@@ -9,7 +9,6 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, model_validator
 
 from rationalizer.constraints import ConstraintConflict, Constraints, parse_constraints
-from rationalizer.constraints.patterns import SearchTime
 from rationalizer.export.exported_model import ExportedModel
 from rationalizer.server.http_errors import RequestError
 from rationalizer.server.quotas import Quotas
@@ -17,9 +16,12 @@ from rationalizer.server.served_models import ServedModel, Text
 from rationalizer.suggestions import did_you_mean
 from rationalizer.text import Budget
 from rationalizer.text.errors import InputError
+from rationalizer.work_limits import RequestTime, TimeLimitError
 
 MAX_CONSTRAINTS = 16  # of one request
 SEARCH_SECONDS = 1.0  # for all patterns of a request in all its texts; nobody else is answered in the meantime
+BATCH_SECONDS = 3.0  # for the texts of a request that are in one batch; the same
+TOTAL_SECONDS = 30.0  # for all texts of a request
 
 
 class ExplainRequest(BaseModel):
@@ -100,11 +102,16 @@ class ExplainTask:
     record: bool = False  # whether explanations have a decision record
     reasons: bool = False  # whether selected words have weights
 
-    def search_time(self) -> SearchTime | None:
-        """Return the time limit of the request's searches; None if it has no patterns."""
-        constraints = self.model.model.constraints if self.constraints is None else self.constraints
+    def time_limit(self) -> RequestTime | None:
+        """Return the time limit of a request that may take long; None for others, which share batches."""
+        model = self.model.model
+        constraints = model.constraints if self.constraints is None else self.constraints
+        budget = model.budget if self.budget is None else self.budget
         has_pattern = any(getattr(constraint, "pattern", None) is not None for constraint in constraints)
-        return SearchTime(SEARCH_SECONDS) if has_pattern else None
+        is_slow = isinstance(model, ExportedModel) and constraints  # in Python, without compiled kernels
+        if not (has_pattern or is_slow or budget.kind == "enough"):
+            return None
+        return RequestTime(searches=SEARCH_SECONDS, batch=BATCH_SECONDS, total=TOTAL_SECONDS)
 
     def field_of(self, index: int) -> str:
         """Return the name of one text in the request."""
@@ -120,7 +127,7 @@ def validate(request: ExplainRequest, models: Mapping[str, ServedModel], quotas:
         raise RequestError(413, field, problem, "send several requests")
     for index, text in enumerate(texts):
         for part in (text,) if isinstance(text, str) else text:
-            _check_text(part, _indexed(field, index), quotas)
+            check_text(part, _indexed(field, index), quotas.characters)
     budget, constraints = _parse_budget(request.budget, model), _parse_constraints(request.constraints, model)
     if budget is not None and budget.kind in ("average", "enough"):
         try:
@@ -180,9 +187,10 @@ def _select_texts(request: ExplainRequest, model: ServedModel) -> tuple[str, lis
     return field, texts
 
 
-def _check_text(text: str, field: str, quotas: Quotas) -> None:
-    if len(text) > quotas.characters:
-        problem = f"the text has {len(text)} characters, but at most {quotas.characters} are allowed"
+def check_text(text: str, field: str, characters: int) -> None:
+    """Raise `RequestError` if a text is too long, empty, or cannot be encoded in UTF-8."""
+    if len(text) > characters:
+        problem = f"the text has {len(text)} characters, but at most {characters} are allowed"
         raise RequestError(413, field, problem, "shorten it, or send it in parts")
     if not text.strip():
         raise RequestError(422, field, "the text is empty", "give at least one word")
@@ -246,6 +254,9 @@ def _check_recordable(model: ServedModel, constraints: Constraints | None) -> No
 
 
 def constraint_error(error: ValueError) -> RequestError:
+    """Return the answer to a request whose constraints or budget cannot be followed."""
+    if isinstance(error, TimeLimitError):
+        return RequestError(422, "body", error.problem, error.remedy)
     problem, remedy = (error.problem, error.remedy) if isinstance(error, InputError) else (str(error), "")
     if isinstance(error, ConstraintConflict) and error.place:
         problem = f"{error.place} {problem}"

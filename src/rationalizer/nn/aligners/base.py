@@ -15,6 +15,7 @@ from rationalizer.nn.annotation_losses import fenchel_young_loss, per_annotated,
 from rationalizer.nn.method import Method, MethodLoss
 from rationalizer.ranges import Temperature
 from rationalizer.text.budget import AverageBounds
+from rationalizer.work_limits import check_time
 
 
 class Alignment(NamedTuple):
@@ -128,8 +129,11 @@ class MatchingAligner(Aligner):
         required = torch.zeros_like(budget)
         if constraints is not None and constraints.fixed is not None:
             required = (constraints.fixed > 0).sum((-2, -1))
-        budgets = [torch.minimum(required.clamp(min=pairs), budget) for pairs in range(1, most + 1)]
-        found = [self.decode(selection.scores, premise, hypothesis, each, constraints).z for each in budgets]
+        found = []
+        for pairs in range(1, most + 1):
+            check_time()
+            allowed = torch.minimum(required.clamp(min=pairs), budget)
+            found.append(self.decode(selection.scores, premise, hypothesis, allowed, constraints).z)
         return torch.stack(found, 1)
 
     def annotation_loss(

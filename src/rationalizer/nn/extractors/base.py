@@ -13,6 +13,7 @@ from rationalizer.constraints import LayerConstraints
 from rationalizer.discovery import Registry
 from rationalizer.nn.method import Method, MethodLoss
 from rationalizer.text.budget import AverageBounds
+from rationalizer.work_limits import check_time
 
 
 class Extraction(NamedTuple):
@@ -68,8 +69,12 @@ class Extractor(Method):
         if constraints is not None and constraints.fixed is not None:
             arguments = self.tightened(constraints).arguments()
             lowest = ops.spans_map(-torch.ones_like(selection.scores), budget, mask=mask, **arguments).sum(-1).long()
-        budgets = [torch.minimum(lowest.clamp(min=words), budget) for words in range(1, most + 1)]
-        return torch.stack([self.decode_scores(selection.scores, mask, each, constraints) for each in budgets], 1)
+        found = []
+        for words in range(1, most + 1):
+            check_time()
+            allowed = torch.minimum(lowest.clamp(min=words), budget)
+            found.append(self.decode_scores(selection.scores, mask, allowed, constraints))
+        return torch.stack(found, 1)
 
     def tightened(self, constraints: LayerConstraints) -> LayerConstraints:
         """The constraints with those that the method adds."""
