@@ -50,10 +50,12 @@ def find_thresholds(examples: Sequence[Any], predictions: Predictions) -> list[f
     return calibrate_thresholds(truth_table(examples), predictions.outputs.astype(np.float64))
 
 
-def score_epoch(description: Any, truth: NDArray[Any], outputs: NDArray[Any]) -> dict[str, float]:
-    """The scores of the predictions on dev, of multi-label texts with thresholds calibrated on the same texts."""
+def score_outputs(
+    description: Description, truth: NDArray[Any], outputs: NDArray[Any], thresholds: Any = None
+) -> dict[str, float]:
+    """The scores over all labels or targets; without `thresholds` of labels, with those that are best on these texts."""
     if description.task == "multi-label":
-        limits = calibrate_thresholds(truth, outputs)
+        limits = calibrate_thresholds(truth, outputs) if thresholds is None else thresholds
         return score_multi_label(MultiLabelEvaluation(truth=truth, probabilities=outputs, thresholds=limits))
     scores = []
     for target, column, part in zip(description.targets, truth.T, split_outputs(description, outputs), strict=True):
