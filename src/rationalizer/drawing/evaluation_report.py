@@ -23,7 +23,15 @@ if TYPE_CHECKING:
 MAX_CLASSES = 12  # maximum size of a confusion table; with more classes, the most frequent confusions are listed
 MAX_CONFUSIONS = 10
 EXCERPTS = 3  # example texts per word
-COMPARED = ("accuracy", "micro_f1", "macro_f1", "average_precision", "mse", "mae", "r2")  # scores shown beside those of baselines
+COMPARED = (
+    "accuracy",
+    "micro_f1",
+    "macro_f1",
+    "average_precision",
+    "mse",
+    "mae",
+    "r2",
+)  # scores shown beside those of baselines
 CURVES = (("accuracy", "macro_f1"), ("mse",), ("token_f1",), ("alignment_f1",))  # groups that share a plot
 
 ATTRIBUTION_TEXT = (

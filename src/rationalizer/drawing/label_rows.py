@@ -1,0 +1,101 @@
+"""Texts with several labels, targets or classes, each with its own words: which of them are drawn, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rationalizer.drawing.colours import LIGHT_SERIES
+from rationalizer.drawing.explanation import AnyExplanation, Explanation, LabelExplanation
+from rationalizer.drawing.highlight_kinds import TextRun, text_runs
+from rationalizer.drawing.selected_words import label_text
+
+MAX_OTHERS = 5  # labels that a text does not have, the most probable ones
+MAX_ROWS = 20
+
+SEPARATE_NOTE = "each row: the words from which alone this was predicted"
+SHARED_NOTE = "each row: of the words read, those without which its probability would fall"
+SEVERAL_COLOURS_NOTE = "several colours: words of several rows"
+ABSENT_NOTE = "a label that the text does not have shows the words from which the model concluded this"
+
+
+@dataclass(frozen=True)
+class LabelRow:
+    """A label, target or class, its colour, and the text with its words."""
+
+    label: LabelExplanation
+    colour: int  # its number in the palette
+    name: str
+    p: float | None  # the probability; None for values
+    words: str
+    runs: Sequence[TextRun]
+
+
+@dataclass(frozen=True)
+class LabelRows:
+    """The rows of a text, and the others, which are only counted."""
+
+    rows: Sequence[LabelRow]
+    others: int
+    most: float  # the largest probability of the others
+    runs: Sequence[TextRun]  # the text with the words of all labels that it has
+
+
+def label_rows(explanation: AnyExplanation) -> LabelRows | None:
+    """The labels that the text has, all targets, or the predicted class; then other labels or classes, the most probable
+    ones first. None if there is only one rationale."""
+    if not isinstance(explanation, Explanation) or not explanation.has_label_rationales:
+        return None
+    labels = explanation.labels
+    targets = isinstance(explanation.label, dict)
+    if targets:
+        order = list(range(len(labels)))
+        kept = order[:MAX_ROWS]
+    else:
+        order = sorted(range(len(labels)), key=lambda k: (not labels[k].value, -(labels[k].probability or 0.0)))
+        has = sum(bool(one.value) for one in labels)
+        kept = order[: min(MAX_ROWS, has + MAX_OTHERS)]
+    # A label keeps its colour in all texts if there are enough colours.
+    few = len(labels) <= len(LIGHT_SERIES)
+    colours = {k: (k if few else place) % len(LIGHT_SERIES) for place, k in enumerate(kept)}
+    rows = [_row(explanation, labels[k], colours[k]) for k in kept]
+    coloured = [k for k in kept if targets or labels[k].value]
+    owners = [
+        tuple(colours[k] for k in coloured if labels[k].selected[token]) for token in range(len(explanation.tokens))
+    ]
+    union = replace(explanation, selected=tuple(map(bool, owners)), mask=tuple(map(float, map(bool, owners))), words=())
+    most = max((labels[k].probability or 0.0 for k in order[len(kept) :]), default=0.0)
+    return LabelRows(rows, len(labels) - len(kept), most, text_runs(union, owners))
+
+
+def label_view(explanation: Explanation, one: LabelExplanation) -> Explanation:
+    """The explanation with the words of one label only."""
+    return replace(
+        explanation,
+        mask=one.mask,
+        selected=one.selected,
+        spans=one.spans,
+        annotation=one.annotation,
+        labels=(),
+        words=tuple(word for word in explanation.words if one.selected[word.index]),
+    )
+
+
+def notes(explanation: Explanation, drawn: LabelRows) -> list[str]:
+    """What the rows mean."""
+    found = [SEPARATE_NOTE if explanation.separate else SHARED_NOTE]
+    if any(len(run.look.labels) > 1 for run in drawn.runs):
+        found.append(SEVERAL_COLOURS_NOTE)
+    if explanation.separate and any(row.label.threshold is not None and not row.label.value for row in drawn.rows):
+        found.append(ABSENT_NOTE)
+    return found
+
+
+def _row(explanation: Explanation, one: LabelExplanation, colour: int) -> LabelRow:
+    name = label_text(one.name)
+    if not isinstance(one.value, bool):
+        name = f"{name}: {label_text(one.value)}"
+    plain = replace(label_view(explanation, one), words=())
+    owners = [(colour,) if chosen else () for chosen in one.selected]
+    words = " ... ".join(explanation.text[start:end] for start, end in one.spans)
+    return LabelRow(one, colour, name, one.probability, words, text_runs(plain, owners))
