@@ -55,7 +55,7 @@ class _Drawable:
         values["words"] = [word.to_dict() for word in values["words"]]
         if "labels" in values:
             values["labels"] = [one.to_dict() for one in values["labels"]]
-            if not getattr(self, "has_label_rationales"):
+            if isinstance(self, Explanation) and not self.has_label_rationales:
                 for one in values["labels"]:  # hundreds of labels would repeat what all share
                     del one["mask"], one["selected"], one["spans"]
         if (record := values.pop("record")) is not None:

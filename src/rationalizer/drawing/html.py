@@ -123,14 +123,16 @@ def _paragraph(runs: Sequence[TextRun], name: str = "") -> str:
         if not kind:
             drawn.append("".join(map(_plain_text, members)))
         elif kind in SELECTED:
-            inner = "".join(
-                f'<span style="--w:{run.look.shade:.2f}{_stripes(run.look)}" title="{_hint(run, meaning)}">{_plain_text(run)}</span>'
-                for run in members
-            )
+            inner = "".join(_marked(run, meaning) for run in members)
             drawn.append(f"<mark {_attributes(members[0].look)}>{inner}</mark>")
         else:
             drawn.append(f'<u class="rz-missed" title="{meaning}">{"".join(map(_plain_text, members))}</u>')
     return f'<p class="rz-text" dir="auto"{named}>{"".join(drawn)}</p>'
+
+
+def _marked(run: TextRun, meaning: str) -> str:
+    style = f"--w:{run.look.shade:.2f}{_stripes(run.look)}"
+    return f'<span style="{style}" title="{_hint(run, meaning)}">{_plain_text(run)}</span>'
 
 
 def _hint(run: TextRun, meaning: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rationalizer.drawing.colours import LIGHT_SERIES
@@ -42,8 +42,8 @@ class LabelRows:
 
 
 def label_rows(explanation: AnyExplanation) -> LabelRows | None:
-    """The labels that the text has, all targets, or the predicted class; then other labels or classes, the most probable
-    ones first. None if there is only one rationale."""
+    """The labels of the text, all targets, or the predicted class; then the most probable others. None if there is only
+    only one rationale."""
     if not isinstance(explanation, Explanation) or not explanation.has_label_rationales:
         return None
     labels = explanation.labels
@@ -63,9 +63,11 @@ def label_rows(explanation: AnyExplanation) -> LabelRows | None:
     owners = [
         tuple(colours[k] for k in coloured if labels[k].selected[token]) for token in range(len(explanation.tokens))
     ]
-    union = replace(explanation, selected=tuple(map(bool, owners)), mask=tuple(map(float, map(bool, owners))), words=())
+    chosen = tuple(map(bool, owners))
+    union = replace(explanation, selected=chosen, mask=tuple(map(float, chosen)), words=())
     most = max((labels[k].probability or 0.0 for k in order[len(kept) :]), default=0.0)
-    return LabelRows(rows, len(labels) - len(kept), most, text_runs(union, owners))
+    runs = _named(text_runs(union, owners), {row.colour: row.name for row in reversed(rows)})
+    return LabelRows(rows, len(labels) - len(kept), most, runs)
 
 
 def label_view(explanation: Explanation, one: LabelExplanation) -> Explanation:
@@ -98,4 +100,10 @@ def _row(explanation: Explanation, one: LabelExplanation, colour: int) -> LabelR
     plain = replace(label_view(explanation, one), words=())
     owners = [(colour,) if chosen else () for chosen in one.selected]
     words = " ... ".join(explanation.text[start:end] for start, end in one.spans)
-    return LabelRow(one, colour, name, one.probability, words, text_runs(plain, owners))
+    return LabelRow(one, colour, name, one.probability, words, _named(text_runs(plain, owners), {colour: name}))
+
+
+def _named(runs: Sequence[TextRun], names: Mapping[int, str]) -> list[TextRun]:
+    """Give words the names of their labels as a hint."""
+    hints = [", ".join(names[colour] for colour in run.look.labels) for run in runs]
+    return [replace(run, look=replace(run.look, hint=hint)) for run, hint in zip(runs, hints, strict=True)]

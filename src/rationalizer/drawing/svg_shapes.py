@@ -95,11 +95,8 @@ def background(look: Look, x: float, y: float, width: float, height: float) -> s
     if len(look.labels) < 2:
         return f'<rect {box} fill="{colour}" {fill} {edge}/>'
     part = height / len(look.labels)
-    stripes = (
-        f'<rect x="{x:.1f}" y="{y + k * part:.1f}" width="{width:.1f}" height="{part:.1f}" fill="{LIGHT_SERIES[label]}" '
-        f"{fill}/>"
-        for k, label in enumerate(look.labels)
-    )
+    row = f'<rect x="{x:.1f}" width="{width:.1f}" height="{part:.1f}" {fill}'
+    stripes = (f'{row} y="{y + k * part:.1f}" fill="{LIGHT_SERIES[number]}"/>' for k, number in enumerate(look.labels))
     return f'{"".join(stripes)}<rect {box} fill="none" {edge}/>'
 
 

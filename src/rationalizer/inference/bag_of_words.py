@@ -26,8 +26,8 @@ class BagOfWords:
 
     Args:
         texts: lists of words; case and punctuation are ignored.
-        targets: their classes, 0 … classes − 1, or numbers; or (texts, classes) labels of which a text may have several,
-            1, 0, or NaN where it is not known.
+        targets: their classes, 0 … classes − 1, or numbers; or a (texts, classes) table of labels, of which a text may
+            have several: 1, 0, or NaN where it is not known.
         classes: the number of classes, or labels; 0 for numbers.
         weights: (classes,) the factor of each class in the loss, or (2, classes) those of the texts without and with
             each label; all 1 by default.
@@ -60,8 +60,7 @@ class BagOfWords:
             of_text = np.where(targets == 1, weights[1], weights[0]) if self.several else weights[targets]
         if self.several:
             of_text = np.broadcast_to(of_text.reshape(len(targets), -1), targets.shape) * ~np.isnan(targets)
-            targets = np.nan_to_num(targets)
-        self._fit(self._features(texts), torch.from_numpy(targets), torch.from_numpy(of_text))
+        self._fit(self._features(texts), torch.from_numpy(targets).nan_to_num(), torch.from_numpy(of_text))
 
     def _fit(self, features: Features, targets: Tensor, factors: Tensor) -> None:
         shape, split = self.weights.shape, self.weights.numel()
