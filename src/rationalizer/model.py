@@ -551,7 +551,14 @@ class Rationalizer(SavingMixin):
     @property
     def result_form(self) -> dict[str, Any]:
         """The arguments of `drawing.result_columns` that depend on the model."""
-        return {"pairs": self.pairs, "classes": self._classes}
+        description = self.trained.description
+        return {
+            "pairs": self.pairs,
+            "classes": self._classes,
+            "several": description.task == "multi-label",
+            "targets": {target.name: target.classes for target in description.targets} or None,
+            "separate": description.rationales != "shared",
+        }
 
     @property
     def budget(self) -> Budget:

@@ -43,7 +43,7 @@ class LabelRows:
 
 def label_rows(explanation: AnyExplanation) -> LabelRows | None:
     """The labels of the text, all targets, or the predicted class; then the most probable others. None if there is only
-    only one rationale."""
+    one rationale."""
     if not isinstance(explanation, Explanation) or not explanation.has_label_rationales:
         return None
     labels = explanation.labels
