@@ -111,8 +111,11 @@ class LegendEntry:
 
 def legend_entries(explanation: AnyExplanation) -> list[LegendEntry]:
     """Return the highlights and their meanings. With an annotation all three are listed, even if unused."""
+    remarks: list[LegendEntry] = []
     if isinstance(explanation, Explanation) and (drawn := label_rows(explanation)) is not None:
-        return [LegendEntry(Look(), text) for text in notes(explanation, drawn)]
+        remarks = [LegendEntry(Look(), text) for text in notes(explanation, drawn)]
+        if explanation.separate:
+            return remarks
     pair = isinstance(explanation, PairExplanation)
     texts = PAIR_HIGHLIGHT_TEXTS if pair else HIGHLIGHT_TEXTS
     annotated = explanation.annotation is not None
@@ -131,7 +134,7 @@ def legend_entries(explanation: AnyExplanation) -> list[LegendEntry]:
     entries += [LegendEntry(Look("unknown"), texts["unknown"])] if unknown else []
     faithful = not isinstance(explanation, PairExplanation) or explanation.faithful
     entries += [] if faithful else [LegendEntry(Look(), UNFAITHFUL_NOTE)]
-    return [*entries, LegendEntry(Look(), SHADING_NOTE)] if _has_shades(explanation) else entries
+    return [*entries, *([LegendEntry(Look(), SHADING_NOTE)] if _has_shades(explanation) else []), *remarks]
 
 
 def _directions(explanation: AnyExplanation, verb: str) -> list[LegendEntry]:

@@ -12,9 +12,10 @@ from rationalizer.drawing.selected_words import label_text
 
 MAX_OTHERS = 5  # labels that a text does not have, the most probable ones
 MAX_ROWS = 20
+FOR, AGAINST = 0, 1  # colours of the palette
 
 SEPARATE_NOTE = "each row: the words from which alone this was predicted"
-SHARED_NOTE = "each row: of the words read, those without which its probability would fall"
+SHARED_NOTE = "each row: of the words read for all classes, those without which its probability would fall"
 SEVERAL_COLOURS_NOTE = "several colours: words of several rows"
 ABSENT_NOTE = "a label that the text does not have shows the words from which the model concluded this"
 
@@ -58,14 +59,18 @@ def label_rows(explanation: AnyExplanation) -> LabelRows | None:
     # A label keeps its colour in all texts if there are enough colours.
     few = len(labels) <= len(LIGHT_SERIES)
     colours = {k: (k if few else place) % len(LIGHT_SERIES) for place, k in enumerate(kept)}
+    if not explanation.separate:
+        colours = _directions(labels, kept)
     rows = [_row(explanation, labels[k], colours[k]) for k in kept]
     coloured = [k for k in kept if targets or labels[k].value]
     owners = [
         tuple(colours[k] for k in coloured if labels[k].selected[token]) for token in range(len(explanation.tokens))
     ]
+    most = max((labels[k].probability or 0.0 for k in order[len(kept) :]), default=0.0)
+    if not explanation.separate:
+        return LabelRows(rows, len(labels) - len(kept), most, text_runs(explanation))
     chosen = tuple(map(bool, owners))
     union = replace(explanation, selected=chosen, mask=tuple(map(float, chosen)), words=())
-    most = max((labels[k].probability or 0.0 for k in order[len(kept) :]), default=0.0)
     runs = _named(text_runs(union, owners), {row.colour: row.name for row in reversed(rows)})
     return LabelRows(rows, len(labels) - len(kept), most, runs)
 
@@ -91,6 +96,14 @@ def notes(explanation: Explanation, drawn: LabelRows) -> list[str]:
     if explanation.separate and any(row.label.threshold is not None and not row.label.value for row in drawn.rows):
         found.append(ABSENT_NOTE)
     return found
+
+
+def _directions(labels: Sequence[LabelExplanation], kept: Sequence[int]) -> dict[int, int]:
+    """The colours of words for and against the prediction: of two classes the first has the second colour, of more the
+    predicted one the first colour."""
+    if len(labels) == 2:
+        return {0: AGAINST, 1: FOR}
+    return {k: FOR if labels[k].value else AGAINST for k in kept}
 
 
 def _row(explanation: Explanation, one: LabelExplanation, colour: int) -> LabelRow:

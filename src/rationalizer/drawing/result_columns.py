@@ -83,7 +83,7 @@ def result_values(
     p = explanation.probabilities
     if targets:
         assert isinstance(explanation, Explanation)
-        values = [one.value for one in explanation.labels]
+        values: list[Any] = [one.value for one in explanation.labels]
         values += [one.probability for one in explanation.labels if one.probabilities is not None]
     elif several:
         values = [list(map(label_text, explanation.label)), *_class_values(p, several)]
