@@ -86,6 +86,7 @@ def result_values(
         values: list[Any] = [one.value for one in explanation.labels]
         values += [one.probability for one in explanation.labels if one.probabilities is not None]
     elif several:
+        assert isinstance(explanation, Explanation)
         values = [list(map(label_text, explanation.label)), *_class_values(p, several)]
     else:
         values = [explanation.label, max(p.values()) if p else None, *_class_values(p, several)]
