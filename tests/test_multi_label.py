@@ -104,8 +104,11 @@ def test_thresholds_can_be_set(model):
         assert model.predict(OTHER).all()
         with pytest.raises(ValueError, match="'view' is unknown"):
             model.thresholds = {"view": 0.5}
-        with pytest.raises(ValueError, match="each of 3 labels"):
-            model.thresholds = [0.5]
+        for wrong in ([0.5], 1.5, "high", {"food": "high"}):
+            with pytest.raises(ValueError, match="each of 3 labels"):
+                model.thresholds = wrong
+        with pytest.raises(ValueError, match="thresholds"):
+            model.predict(OTHER, abstain=0.5)
     finally:
         model.thresholds = before
 
