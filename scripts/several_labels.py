@@ -33,6 +33,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from rationalizer import Rationalizer
+from rationalizer.assignments import parse_assignments
 from rationalizer.data import make_examples
 from rationalizer.inference import evaluate
 from rationalizer.metrics.multi_label import calibrate_thresholds
@@ -40,7 +41,7 @@ from rationalizer.metrics.multi_label import calibrate_thresholds
 ASPECTS = ("appearance", "aroma", "palate")
 
 
-def targets(folder: Path, train: int, seeds: list[int], **settings: Any) -> None:
+def targets(folder: Path, train: int, seeds: list[int], tune: bool = False, **settings: Any) -> None:
     def read(split: str) -> tuple[list[list[str]], list[list[str]]]:
         table = pd.read_parquet(folder / f"{split}.parquet")
         named = [Counter(name for own in posts for name in set(own)) for posts in table.annotator_targets]
@@ -48,12 +49,16 @@ def targets(folder: Path, train: int, seeds: list[int], **settings: Any) -> None
         return [list(tokens) for tokens in table.tokens], labels
 
     texts, labels = read("train")
-    chosen = sorted(random.Random(0).sample(range(len(texts)), min(train, len(texts))))
+    order = random.Random(0).sample(range(len(texts)), len(texts))
+    chosen = sorted(order[:train])
     counts = Counter(name for own in labels for name in own)
     kept = sorted(name for name, count in counts.items() if count >= 100)
     binarizer = MultiLabelBinarizer(classes=kept)
-    texts, labels = [texts[k] for k in chosen], [[name for name in labels[k] if name in kept] for k in chosen]
     test, test_labels = read("dev")
+    if tune:
+        others = order[train : train + 2000]
+        test, test_labels = [texts[k] for k in others], [labels[k] for k in others]
+    texts, labels = [texts[k] for k in chosen], [[name for name in labels[k] if name in kept] for k in chosen]
     truth = binarizer.fit_transform([[name for name in own if name in kept] for own in test_labels])
     print(f"{len(texts)} posts, {len(test)} to test, {len(kept)} labels: {', '.join(kept)}; {truth.mean():.3f} of them")
 
@@ -75,7 +80,7 @@ def targets(folder: Path, train: int, seeds: list[int], **settings: Any) -> None
         part.fit(features[~held], matrix[~held])
         limits = calibrate_thresholds(matrix[held].astype(float), part.predict_proba(features[held]))
         print(f"  with calibrated thresholds: {scores(part.predict_proba(unseen) >= limits)}", flush=True)
-    for rationales in ("per-label", "shared"):
+    for rationales in ("per-label",) if tune else ("per-label", "shared"):
         for seed in seeds if rationales == "per-label" else seeds[:1]:
             start = time.process_time()
             model = Rationalizer(rationales=rationales, budget=0.2, seed=seed, **settings)
@@ -150,15 +155,19 @@ def main() -> None:
     parser.add_argument("--train", type=int)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--epochs", type=int)
+    parser.add_argument("--tune", action="store_true", help="targets: score 2,000 other posts of train, not dev")
+    parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="other settings of the models")
     parser.add_argument("--classes", type=int, default=500)
     parser.add_argument("--texts", type=int, default=20_000)
     given = parser.parse_args()
+    settings: dict[str, Any] = dict(parse_assignments(given.set, "--set"))
     if given.experiment == "targets":
-        targets(given.folder, given.train or 5000, given.seeds, **({"epochs": given.epochs} if given.epochs else {}))
+        settings |= {"epochs": given.epochs} if given.epochs else {}
+        targets(given.folder, given.train or 5000, given.seeds, given.tune, **settings)
     elif given.experiment == "aspects":
-        aspects(given.folder, given.train or 2000, given.epochs or 6)
+        aspects(given.folder, given.train or 2000, given.epochs or 6, **settings)
     else:
-        classes(given.classes, given.texts, given.epochs or 5)
+        classes(given.classes, given.texts, given.epochs or 5, **settings)
 
 
 if __name__ == "__main__":

@@ -104,8 +104,11 @@ def test_thresholds_can_be_set(model):
         assert model.predict(OTHER).all()
         with pytest.raises(ValueError, match="'view' is unknown"):
             model.thresholds = {"view": 0.5}
-        with pytest.raises(ValueError, match="each of 3 labels"):
-            model.thresholds = [0.5]
+        for wrong in ([0.5], 1.5, "high", {"food": "high"}):
+            with pytest.raises(ValueError, match="each of 3 labels"):
+                model.thresholds = wrong
+        with pytest.raises(ValueError, match="thresholds"):
+            model.predict(OTHER, abstain=0.5)
     finally:
         model.thresholds = before
 
@@ -113,10 +116,24 @@ def test_thresholds_can_be_set(model):
 def test_thresholds_are_the_best_on_dev():
     truth = np.array([[1.0, 0], [0, 0], [1, np.nan], [0, 0]])
     p = np.array([[0.2, 0.1], [0.1, 0.2], [0.4, 0.9], [0.3, 0.3]])
-    limits = calibrate_thresholds(truth, p)
+    limits = calibrate_thresholds(truth, p, prior=0)
     assert limits == pytest.approx([0.15, 0.5])
     assert label_f1(MultiLabelEvaluation(truth=truth, probabilities=p, thresholds=limits)).tolist() == [0.8, 0]
     assert average_precisions(truth, p)[0] == pytest.approx(average_precision_score(truth[:, 0], p[:, 0]))
+
+
+def test_thresholds_of_rare_labels_lean_on_the_others():
+    """The label of one text in a thousand gets a threshold near that of the others, a frequent one its own."""
+    generator = np.random.default_rng(0)
+    p = generator.random((1000, 3))
+    truth = (p > 0.6).astype(float)
+    truth[:, 2] = 0
+    truth[p[:, 2].argmin(), 2] = 1  # mislabelled
+    own, (first, second, rare) = calibrate_thresholds(truth, p, prior=0), calibrate_thresholds(truth, p)
+    assert own[2] < 0.01
+    assert rare > 0.5
+    assert [first, second] == pytest.approx([0.6, 0.6], abs=0.01)
+    assert calibrate_thresholds(np.zeros((3, 2)), p[:3, :2]) == [0.5, 0.5]
 
 
 def test_several_targets():

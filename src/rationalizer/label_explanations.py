@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rationalizer.drawing import Label, LabelExplanation
+from rationalizer.drawing.selected_words import SMALLEST
 from rationalizer.explaining import character_spans
 from rationalizer.inference.several_targets import predicted_values, split_outputs
 from rationalizer.models.trained_model import TrainedModel
-from rationalizer.text import AnyExample, PairExample
+from rationalizer.text import AnyExample, Example, PairExample
+from rationalizer.word_support import selected_places
 
 
 def explain_labels(
@@ -66,6 +69,40 @@ def explain_labels(
         )
         for one, row in zip(each, rows, strict=True)
     )
+
+
+def explain_classes(
+    example: Example,
+    output: NDArray[np.float32],
+    mask: NDArray[np.float32],
+    weights: NDArray[np.float64] | None,
+    counted: NDArray[np.bool_],
+    classes: Sequence[Label],
+    labels: Sequence[LabelExplanation],
+) -> tuple[LabelExplanation, ...]:
+    """Return for each class, or label, the words of the shared rationale without which its log-odds fall.
+
+    Args:
+        example: the text.
+        output: the probabilities.
+        mask: (tokens,) the rationale.
+        weights: (selected words, classes) of `inference.word_weights`; None if there is no word to leave out.
+        counted: (tokens,) which tokens are words.
+        classes: as the user wrote them.
+        labels: the explanations of several labels that share the rationale; none for classes.
+    """
+    best = int(output.argmax())
+    found = []
+    for k, (name, p) in enumerate(zip(classes, output.tolist(), strict=True)):
+        own = np.zeros_like(mask)
+        for row, (place,) in enumerate(selected_places(mask, counted) if weights is not None else ()):
+            own[place] = mask[place] if weights is not None and weights[row, k] >= SMALLEST else 0
+        chosen = own != 0
+        words: dict[str, Any] = {"mask": tuple(own.tolist()), "selected": tuple(chosen.tolist())}
+        words["spans"] = character_spans(chosen, example.offsets)
+        one = labels[k] if labels else LabelExplanation(name, k == best, p, **words)
+        found.append(replace(one, **words))
+    return tuple(found)
 
 
 def several_label(trained: TrainedModel, labels: Sequence[LabelExplanation]) -> Any:

@@ -29,7 +29,7 @@ from rationalizer.explaining import as_label, conflict_in_row, make_explanation
 from rationalizer.inference.predict import BATCH, Predictions, predict, with_settings
 from rationalizer.inference.several_targets import predicted_values, split_outputs
 from rationalizer.inference.word_weights import word_weights
-from rationalizer.label_explanations import explain_labels, several_label
+from rationalizer.label_explanations import explain_classes, explain_labels, several_label
 from rationalizer.models.batch_constraints import find_conflicts
 from rationalizer.models.config import Config, resolve_rationales, with_constraints
 from rationalizer.models.trained_model import LabelType, TrainedModel
@@ -41,7 +41,7 @@ from rationalizer.records.decision_record import DecisionRecord
 from rationalizer.records.recorder import RecordArgument, Recorder
 from rationalizer.saving import SavingMixin
 from rationalizer.sklearn_api import config_from_params
-from rationalizer.text import AnyExample, Budget
+from rationalizer.text import AnyExample, Budget, Example
 from rationalizer.training.class_balance import rare_classes_note
 from rationalizer.training.runs import RunRecord, read_run_record, run
 from rationalizer.word_support import MAX_TOKENS
@@ -213,6 +213,8 @@ class Rationalizer(SavingMixin):
         """
         if abstain is not None and self._classes is None:
             raise ValueError("a regression has no probabilities; leave abstain out")
+        if abstain is not None and self._labels().names:
+            raise ValueError("abstain is for models of one label; of several labels, set model.thresholds")
         if skip_bad:
             return self._skip_bad(partial(self.predict, constraints=constraints, abstain=abstain), texts)
         outputs = self._outputs(texts, constraints)
@@ -292,6 +294,7 @@ class Rationalizer(SavingMixin):
         constraints: ConstraintsArgument = ...,
         record: RecordArgument = ...,
         reasons: bool | None = ...,
+        per_class: bool = ...,
     ) -> Explanation: ...
     @overload
     def explain(
@@ -302,6 +305,7 @@ class Rationalizer(SavingMixin):
         constraints: ConstraintsArgument = ...,
         record: RecordArgument = ...,
         reasons: bool | None = ...,
+        per_class: bool = ...,
     ) -> PairExplanation: ...
     @overload
     def explain(
@@ -313,6 +317,7 @@ class Rationalizer(SavingMixin):
         batch_size: int = ...,
         record: RecordArgument = ...,
         reasons: bool | None = ...,
+        per_class: bool = ...,
     ) -> Any: ...
     def explain(
         self,
@@ -324,6 +329,7 @@ class Rationalizer(SavingMixin):
         batch_size: int = BATCH,
         record: RecordArgument = False,
         reasons: bool | None = None,
+        per_class: bool = False,
     ) -> Any:
         """Predict labels and return them with the rationales: for one text, for a premise and its hypothesis, or many.
 
@@ -346,7 +352,12 @@ class Rationalizer(SavingMixin):
             reasons: whether to compute the weight and the direction of each selected word (see `Explanation.words`).
                 The predictor then reads each rationale once more per selected word. By default for texts and lists,
                 but not for a text where it would have to read more than 100,000 words.
+            per_class: whether `labels` has what speaks for each class. If each class has its own rationale, these are
+                the words from which alone its probability was computed, with or without this argument. If they share
+                one, they are the words of this rationale without which the log-odds of the class fall: the model read
+                all of them for every class, and words it did not read could speak for a class, too.
         """
+        self._check_per_class(per_class)
         if annotations is not None and (isinstance(texts, str) or hypothesis is not None):
             raise ValueError("annotations need a list of texts; call explain([text], annotations=[annotation])")
         if hypothesis is not None and not self.pairs:
@@ -356,14 +367,16 @@ class Rationalizer(SavingMixin):
         recorder = Recorder.for_argument(self.trained, record)
         if annotations is None and isinstance(texts, Iterator):
             options: dict[str, Any] = {"constraints": constraints, "recorder": recorder, "reasons": bool(reasons)}
-            return self._explain_iterator(texts, batch_size, **options)
+            return self._explain_iterator(texts, batch_size, **options, per_class=per_class)
         if annotations is None and is_table(texts):
-            return self._explain_table(texts, constraints=constraints, recorder=recorder, reasons=bool(reasons))
+            options = {"constraints": constraints, "reasons": bool(reasons), "per_class": per_class}
+            return self._explain_table(texts, recorder=recorder, **options)
         single = isinstance(texts, str) or hypothesis is not None
         if single:
             texts = [texts] if hypothesis is None else [(texts, hypothesis)]
         examples = self.examples(texts, annotations)
-        explanations = self.explain_examples(examples, constraints=constraints, recorder=recorder, reasons=reasons)
+        options = {"constraints": constraints, "recorder": recorder, "reasons": reasons, "per_class": per_class}
+        explanations = self.explain_examples(examples, **options)
         WarningSummary(explanations).emit(stacklevel=2)
         return explanations[0] if single else explanations
 
@@ -390,6 +403,7 @@ class Rationalizer(SavingMixin):
         WarningSummary(explained).emit(stacklevel=3)
         by_row = dict(zip(usable, explained, strict=True))
         form = {**self.result_form, "record": recorder is not None}
+        form["separate"] |= bool(options.get("per_class"))
         rows = [result_values(by_row.get(k), **form) for k in range(len(texts))]
         added = result_columns(table.columns, **form)
         return table.assign(**{name: [row[k] for row in rows] for k, name in enumerate(added)})
@@ -409,13 +423,15 @@ class Rationalizer(SavingMixin):
         predictions: Predictions | None = None,
         recorder: Recorder | None = None,
         reasons: bool | None = False,
+        per_class: bool = False,
     ) -> Explanations:
         """Explain examples that are already split into words (see `examples`), without a Python warning.
 
         `budget` and `constraints` replace the model's own; `predictions` are those of `inference.predict` for these
-        examples, if they exist already. With a recorder of this model, explanations have a `record`. `reasons` as in
-        `explain`, None: except where it would take long.
+        examples, if they exist already. With a recorder of this model, explanations have a `record`. `reasons` and
+        `per_class` as in `explain`; `reasons=None`: except where it would take long.
         """
+        self._check_per_class(per_class)
         settings: dict[str, Any] = {"budget": budget, "constraints": constraints}
         records: Sequence[DecisionRecord | None] = [None] * len(examples)
         if recorder is not None:
@@ -428,8 +444,9 @@ class Rationalizer(SavingMixin):
             predictions = self._predict("Explaining", examples, **settings, batch_size=batch_size)
         weights: Sequence[NDArray[np.float64] | None] = [None] * len(examples)
         reasons = reasons if self.trained.is_single else False
-        if reasons is not False:
-            limit = None if reasons else MAX_TOKENS
+        per_class = per_class and self.trained.description.rationales == "shared"
+        if reasons is not False or per_class:
+            limit = None if reasons or per_class else MAX_TOKENS
             weights = word_weights(self.trained, examples, predictions, batch_size=batch_size, max_tokens=limit)
         used = with_settings(self.trained, budget, constraints)
         suggest = reasons is not False and len(examples) <= MAX_SUGGESTIONS
@@ -444,10 +461,26 @@ class Rationalizer(SavingMixin):
         rows = zip(examples, predictions.outputs, predictions.weights, weights, found, records, strict=True)
         for example, output, mask, own, notes, record in rows:
             labels = explain_labels(self.trained, example, output, mask, self._classes)
-            facts |= {"labels": labels, "label": several_label(self.trained, labels)}
-            facts |= {"weights": own, "warnings": notes, "record": record}
+            facts |= {"label": several_label(self.trained, labels)}
+            if per_class and isinstance(example, Example):
+                counted = self.trained.encoder.counted(example.tokens)
+                labels = explain_classes(example, output, mask, own, counted, self._classes or (), labels)
+            facts |= {
+                "labels": labels,
+                "weights": own if self.trained.is_single else None,
+                "warnings": notes,
+                "record": record,
+            }
             explanations.append(make_explanation(example, output, mask, **facts))
         return explanations
+
+    def _check_per_class(self, per_class: bool) -> None:
+        if per_class and (self.pairs or self._classes is None or len(self._classes) == 1):
+            kind = "numbers or several targets" if self._classes is None else "one class"
+            kind = "pairs of texts" if self.pairs else kind
+            raise ValueError(
+                f"per_class needs a model of single texts with several classes, but this one is for {kind}"
+            )
 
     def _warnings_under(self, used: TrainedModel, *, suggest: bool = False) -> Callable[..., tuple[str, ...]]:
         def smallest(example: AnyExample) -> tuple[Budget, int] | None:
@@ -485,6 +518,7 @@ class Rationalizer(SavingMixin):
         bad: BadRows | None = None,
         recorder: Recorder | None = None,
         reasons: bool | None = False,
+        per_class: bool = False,
     ) -> list[AnyExplanation | None]:
         """Explain rows of a file (see `data.iter_rows`); None for rows without a text.
 
@@ -495,7 +529,7 @@ class Rationalizer(SavingMixin):
             numbers, usable = list(examples), list(examples.values())
             try:
                 options: dict[str, Any] = {"batch_size": batch_size, "recorder": recorder, "reasons": reasons}
-                explanations = self.explain_examples(usable, **options)
+                explanations = self.explain_examples(usable, **options, per_class=per_class)
                 explained = dict(zip(numbers, explanations, strict=True))
                 return [explained.get(k) for k in range(len(rows))]
             except ConstraintConflict as error:
@@ -551,7 +585,14 @@ class Rationalizer(SavingMixin):
     @property
     def result_form(self) -> dict[str, Any]:
         """The arguments of `drawing.result_columns` that depend on the model."""
-        return {"pairs": self.pairs, "classes": self._classes}
+        description = self.trained.description
+        return {
+            "pairs": self.pairs,
+            "classes": self._classes,
+            "several": description.task == "multi-label",
+            "targets": {target.name: target.classes for target in description.targets} or None,
+            "separate": description.rationales != "shared",
+        }
 
     @property
     def budget(self) -> Budget:

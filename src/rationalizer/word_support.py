@@ -23,15 +23,16 @@ def is_affordable(places: Sequence[Place], shape: Sequence[int], max_tokens: int
     return bool(places) and (max_tokens is None or (1 + len(places)) * sum(shape) <= max_tokens)
 
 
-def support(outputs: NDArray[np.float32]) -> NDArray[np.float64]:
+def support(outputs: NDArray[np.float32], *, several: bool = False) -> NDArray[np.float64]:
     """(rows, classes) log-odds of probabilities, log p − log(1 − p); or (rows, 1) values of a regression.
 
-    1 − p is the sum of the other probabilities, which is exact where p is near 1.
+    1 − p is the sum of the other probabilities, which is exact where p is near 1; not for `several` labels, whose
+    probabilities have no sum.
     """
     p = np.asarray(outputs, dtype=np.float64)
     if p.ndim == 1:
         return p[:, None]
-    others = p @ (1 - np.eye(p.shape[1]))
+    others = 1 - p if several else p @ (1 - np.eye(p.shape[1]))
     tiny = np.finfo(np.float32).tiny
     return np.log(np.maximum(p, tiny)) - np.log(np.maximum(others, tiny))
 
@@ -48,7 +49,7 @@ def leave_one_out(
     return what_is_lost(np.stack(outputs))
 
 
-def what_is_lost(outputs: NDArray[np.float32]) -> NDArray[np.float64]:
+def what_is_lost(outputs: NDArray[np.float32], *, several: bool = False) -> NDArray[np.float64]:
     """How much less support the second and further outputs have than the first one."""
-    supported = support(outputs)
+    supported = support(outputs, several=several)
     return supported[0] - supported[1:]

@@ -26,6 +26,7 @@ _NUMBERS = pa.list_(pa.list_(pa.int32()))
 _TYPES = {
     "top_probabilities": pa.map_(pa.string(), pa.float64()),
     "rationale": pa.string(),
+    "rationales": pa.map_(pa.string(), pa.string()),
     "spans": _NUMBERS,
     "pairs": _NUMBERS,
     "warnings": pa.string(),
@@ -113,10 +114,14 @@ class Explainer:
         description = self.model.trained.description
         label = pa.float64() if description.task == "regression" else _LABEL_TYPES[description.label_type]
         words = _record_type(AlignedWords if self.model.pairs else SelectedWord)
+        label = pa.list_(pa.string()) if description.task == "multi-label" else label
         types = {**_TYPES, "predicted": label, "words": pa.list_(words)}
+        for target in description.targets:
+            types[f"predicted_{target.name}"] = pa.string() if target.classes else pa.float64()
         columns, names = (result_columns(existing, **self.model.result_form) for existing in ((), schema.names))
         for column, name in zip(columns, names, strict=True):
-            schema = schema.append(pa.field(name, types.get(column, pa.float64())))  # most are probabilities
+            other = pa.string() if column.startswith("rationale_") else pa.float64()  # most are probabilities
+            schema = schema.append(pa.field(name, types.get(column, other)))
         return schema
 
 

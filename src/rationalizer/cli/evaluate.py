@@ -13,6 +13,7 @@ from rationalizer.cli.evaluation_views import (
     compare_attributions,
     print_annotator_comparison,
     print_baselines,
+    print_labels,
     print_overview,
     scores_by_budget,
 )
@@ -132,6 +133,7 @@ def evaluate(
     method = describe_method(trained.config)
     out.print(f"{run}: {method}; {data.name}, {split}")
     show_table(["score", split], score_rows({split: shown}))
+    print_labels(shown)
     print_baselines(shown, baselines)
     annotators = print_annotator_comparison(trained, examples)
     if faithfulness:
@@ -161,6 +163,7 @@ def evaluate(
             "constraints": [str(each) for each in trained.config.constraints],
             "scores": scores.as_dict(),
             "baselines": baselines,
+            "labels": {name: own.as_dict() for name, own in scores.by_label.items()},
             "findings": [asdict(finding) for finding in findings],
         }
         write_json(json_file, record if annotators is None else {**record, "people": annotators})

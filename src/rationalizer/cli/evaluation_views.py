@@ -56,6 +56,15 @@ def print_baselines(scores: Mapping[str, float], baselines: Mapping[str, Mapping
         show_table(table.heads, table.lines)
 
 
+def print_labels(scores: Scores) -> None:
+    """Print the scores of each of several labels or targets; nothing for one label."""
+    from rationalizer.drawing.label_overview import MAX_LABELS, label_table
+
+    if scores.by_label:
+        table = label_table(scores.by_label, most=MAX_LABELS)
+        show_table(table.heads, table.lines)
+
+
 def print_annotator_comparison(trained: TrainedModel, examples: Sequence[AnyExample]) -> dict[str, Any] | None:
     """Print how well annotators agree with each other, and how well the model agrees with them if it replaces one.
 
@@ -89,10 +98,10 @@ def print_annotator_comparison(trained: TrainedModel, examples: Sequence[AnyExam
 
 def print_overview(explanations: Sequence[AnyExplanation], truths: Sequence[Label] | None) -> None:
     """Print the results by class, the words selected for each prediction, and texts worth looking at."""
-    from rationalizer.drawing.dataset_overview import overview, unit_text
-    from rationalizer.drawing.evaluation_report import class_table, confusion_tables
+    from rationalizer.drawing.dataset_overview import unit_text
+    from rationalizer.drawing.evaluation_report import class_table, confusion_tables, has_several_labels, overview_of
 
-    found = overview(explanations, truths, examples=EXAMPLES)
+    found = overview_of(explanations, truths, examples=EXAMPLES)
     if found.class_results:
         for table in (class_table(found.class_results), *confusion_tables(found.class_results)):
             show_table(table.heads, table.lines)
@@ -100,8 +109,8 @@ def print_overview(explanations: Sequence[AnyExplanation], truths: Sequence[Labe
     for group in found.groups:
         words = ", ".join(f"{unit_text(use.word)} {use.selected}/{use.seen}" for use in group.words[:WORDS])
         out.print(f"  {group.name} ({group.texts}): {words}", markup=False)
-    is_regression = any(one.probabilities is None for one in explanations)
-    titles = {"Largest errors" if is_regression else "Most confident errors": found.surprising}
+    by_error = any(one.probabilities is None for one in explanations) or has_several_labels(explanations)
+    titles = {"Largest errors" if by_error else "Most confident errors": found.surprising}
     for title, indices in (titles | {"Lowest confidence": found.uncertain}).items():
         chosen = None if truths is None else [truths[k] for k in indices]
         print_explanations([explanations[k] for k in indices], chosen, title=title)

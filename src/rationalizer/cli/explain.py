@@ -104,6 +104,10 @@ def explain(
             "files it takes several times as long.",
         ),
     ] = None,
+    per_class: Annotated[
+        bool,
+        typer.Option("--per-class", help="Show for each class, or label, which of the words read speak for it."),
+    ] = False,
     batch_size: Annotated[int, typer.Option(min=1, help="Texts per batch.")] = 128,
     device: Device = "auto",
     threads: Threads = None,
@@ -136,6 +140,7 @@ def explain(
     options |= {"batch_size": batch_size, "reasons": bool(reasons)}
     ray = {"address": address, "workers": workers, "gpus": gpus}
     if writes_shards(engine, file_name):
+        _check_per_class(per_class, "parquet")
         _check_abstaining(abstain, "parquet")
         _check_escaping(escape_formulas, "parquet")
         recording.check_format("parquet")
@@ -152,6 +157,7 @@ def explain(
     recording.check_format(format_name)
     _check_output(out_file, format_name, resume, overwrite)
     _check_abstaining(abstain, format_name)
+    _check_per_class(per_class, format_name)
     if format_name == "parquet" and (file is None or out_file is None):
         raise ValueError("Parquet output needs --file and --out; add both, or choose another --format")
     found = find_model(run)
@@ -160,15 +166,19 @@ def explain(
         return
     title = f"Explained by {run.resolve().name}"
     output = (out_file, format_name, resume, title, escape_formulas)
-    if recording.record is None and can_do_without_pytorch(found, bulk=file is not None, device=device):
+    if (
+        recording.record is None
+        and not per_class
+        and can_do_without_pytorch(found, bulk=file is not None, device=device)
+    ):
         exported = _adjusted(load_exported(run, found), budget, constraint)
         _explain_as_text(
-            exported, texts, file, read, batch_size, reasons, *output, RecordFile(None, None, None), abstain
+            exported, texts, file, read, batch_size, reasons, *output, RecordFile(None, None, None), abstain, False
         )
         return
     model = _load_model(found, budget, constraint, device)
     with recording.open_file(model) as records:
-        _explain_as_text(model, texts, file, read, batch_size, reasons, *output, records, abstain)
+        _explain_as_text(model, texts, file, read, batch_size, reasons, *output, records, abstain, per_class)
 
 
 def _explain_as_text(
@@ -185,6 +195,7 @@ def _explain_as_text(
     escape_formulas: bool,
     records: RecordFile,
     least: float | None,
+    per_class: bool,
 ) -> None:
     """Explain round by round and write each round at once."""
     from rationalizer.data import BadRows
@@ -210,7 +221,7 @@ def _explain_as_text(
     to_terminal = out_file is None and out.is_terminal
     form = make_format(
         format_name,
-        results=model.result_form,
+        results={**model.result_form, "separate": per_class or model.result_form.get("separate", False)},
         columns=columns,
         table=file is not None,
         title=title,
@@ -221,6 +232,7 @@ def _explain_as_text(
 
     def explain_rows(batch: Sequence[InputRow]) -> list[ExplainedRow]:
         how: dict[str, Any] = {} if records.recorder is None else {"recorder": records.recorder}
+        how |= {"per_class": True} if per_class else {}
         explanations = model.explain_rows(batch, batch_size=batch_size, bad=bad, reasons=reasons, **how)
         if least is not None:
             explanations = [None if one is None else abstain(one, least) for one in explanations]
@@ -267,6 +279,11 @@ def _check_escaping(escape_formulas: bool, format_name: str) -> None:
 def _check_abstaining(abstain: float | None, format_name: str) -> None:
     if abstain is not None and format_name == "parquet":
         raise ValueError("--abstain is not for Parquet output; omit it, and compare the column `probability`")
+
+
+def _check_per_class(per_class: bool, format_name: str) -> None:
+    if per_class and format_name == "parquet":
+        raise ValueError("--per-class is not for Parquet output; choose .jsonl or .csv, or omit it")
 
 
 def _check_output(out_file: Path | None, format_name: str, resume: bool, overwrite: bool) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rationalizer.cli.base import command, err, out, show_table, warn
-from rationalizer.cli.evaluation_views import print_baselines
+from rationalizer.cli.evaluation_views import print_baselines, print_labels
 from rationalizer.cli.options import (
     METHODS,
     Aspect,
@@ -170,6 +170,7 @@ def train(
     if result.scores:
         last = list(result.scores)[-1]  # test, or dev if there is none
         out.print(f"{last}:")
+        print_labels(result.scores[last])
         print_baselines(result.scores[last], result.baselines[last])
     for split, scores in result.scores.items():
         warn(f"warning ({split}): {finding.message}" for finding in degeneration_findings(config.method, scores))

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 from rationalizer.drawing.explanation import AnyExplanation, Explanation, PairExplanation
 from rationalizer.drawing.highlight_kinds import Highlight, Look, Sign, sign_of, token_highlights
+from rationalizer.drawing.label_rows import LabelRows, label_rows, notes
 from rationalizer.drawing.selected_words import Label, label_text
+from rationalizer.plurals import count_of
 
 MAX_BARS = 5  # classes with a bar of their own
 
@@ -62,7 +64,14 @@ def probabilities(explanation: AnyExplanation) -> list[Bar]:
     if len(bars) <= MAX_BARS + 1:
         return bars
     rest = bars[MAX_BARS:]
+    if isinstance(explanation.label, tuple):  # the probabilities of several labels have no sum
+        return [*bars[:MAX_BARS], Bar(f"{len(rest)} others, at most", rest[0].p)]
     return [*bars[:MAX_BARS], Bar(f"{len(rest)} others", sum(bar.p for bar in rest))]
+
+
+def rest_text(drawn: LabelRows) -> str:
+    """What is said of labels without a row."""
+    return f"{count_of(drawn.others, 'other')}, at most {percent(drawn.most)}"
 
 
 def percent(share: float) -> str:
@@ -102,6 +111,11 @@ class LegendEntry:
 
 def legend_entries(explanation: AnyExplanation) -> list[LegendEntry]:
     """Return the highlights and their meanings. With an annotation all three are listed, even if unused."""
+    remarks: list[LegendEntry] = []
+    if isinstance(explanation, Explanation) and (drawn := label_rows(explanation)) is not None:
+        remarks = [LegendEntry(Look(), text) for text in notes(explanation, drawn)]
+        if explanation.separate:
+            return remarks
     pair = isinstance(explanation, PairExplanation)
     texts = PAIR_HIGHLIGHT_TEXTS if pair else HIGHLIGHT_TEXTS
     annotated = explanation.annotation is not None
@@ -120,7 +134,7 @@ def legend_entries(explanation: AnyExplanation) -> list[LegendEntry]:
     entries += [LegendEntry(Look("unknown"), texts["unknown"])] if unknown else []
     faithful = not isinstance(explanation, PairExplanation) or explanation.faithful
     entries += [] if faithful else [LegendEntry(Look(), UNFAITHFUL_NOTE)]
-    return [*entries, LegendEntry(Look(), SHADING_NOTE)] if _has_shades(explanation) else entries
+    return [*entries, *([LegendEntry(Look(), SHADING_NOTE)] if _has_shades(explanation) else []), *remarks]
 
 
 def _directions(explanation: AnyExplanation, verb: str) -> list[LegendEntry]:

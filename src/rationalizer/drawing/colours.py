@@ -21,6 +21,7 @@ UNKNOWN = GREY
 FAINTEST, STRONGEST = 0.13, 0.42  # opacity of backgrounds at shades 0 and 1
 HEAT = 0.5  # opacity of a heat map's strongest cell; the numbers in it must stay legible
 
+PAINTS = ("fill", "stroke")
 SIGN_NAMES = {"+": "plus", "-": "minus", "0": "neither"}  # in style sheets
 
 INK, PAPER = "#1f2328", "#ffffff"
@@ -28,6 +29,7 @@ DARK_INK, DARK_PAPER = "#e6e8ea", "#15181b"
 
 # Backgrounds of the 256 terminal colours, faint to strong, under black text: the same on light and dark terminals.
 _TERMINAL_BLUE, _TERMINAL_ORANGE = (153, 117, 75), (230, 221, 214)
+TERMINAL_LABELS = (117, 216, 121, 218, 222, 159, 183, 250, 147)  # of labels, like the series below
 TERMINAL_COLOURS = {BLUE: _TERMINAL_BLUE, ORANGE: _TERMINAL_ORANGE, GREY: (252, 250, 248)}
 
 # Series of charts, after Okabe and Ito: darker on white, lighter on black.
@@ -36,6 +38,8 @@ DARK_SERIES = ("#56b4e9", "#f08a43", "#35c79d", "#e09cc4", "#edb33c", "#9bd2f3",
 
 
 def highlight_colour(look: Look) -> str:
+    if look.labels:
+        return LIGHT_SERIES[look.labels[0]]
     return SIGN_COLOURS.get(look.sign) or HIGHLIGHT_COLOURS[look.kind]
 
 
@@ -45,9 +49,8 @@ def opacity(shade: float) -> float:
 
 def dark_scheme_rules(picture: str) -> str:
     """CSS rules for the pictures that the selector `picture` matches, on a dark page."""
-    return (
-        f"{picture} [fill='{BLUE}'] {{ fill: {BRIGHT_BLUE} }} {picture} [stroke='{BLUE}'] {{ stroke: {BRIGHT_BLUE} }}"
-    )
+    bright = dict(zip(LIGHT_SERIES, DARK_SERIES, strict=True)) | {BLUE: BRIGHT_BLUE}
+    return " ".join(f"{picture} [{a}='{dark}'] {{ {a}: {light} }}" for dark, light in bright.items() for a in PAINTS)
 
 
 def _rgb(colour: str) -> str:
@@ -61,6 +64,10 @@ def _background_rules(name: str, colour: str) -> str:
         f".rationalizer .rz-{name} {{ border-color: rgb({rgb} / .75) }}\n"
         f".rationalizer .rz-{name} > span {{ background: rgb({rgb} / {alpha}) }}"
     )
+
+
+def _label_variables(palette: Sequence[str]) -> str:
+    return "; ".join(f"--rz-l{k}: {_rgb(colour)}" for k, colour in enumerate(palette))
 
 
 def _series_rules(palette: Sequence[str]) -> str:
@@ -85,6 +92,8 @@ def _style_sheet(name: str) -> str:
             [_background_rules(name, HIGHLIGHT_COLOURS[name]) for name in ("selected", "both", "extra")]
             + [_background_rules(SIGN_NAMES[sign], colour) for sign, colour in SIGN_COLOURS.items()]
         ),
+        "light_labels": _label_variables(LIGHT_SERIES),
+        "dark_labels": _label_variables(DARK_SERIES),
         "light_series": _series_rules(LIGHT_SERIES),
         "dark_series": _series_rules(DARK_SERIES),
     }

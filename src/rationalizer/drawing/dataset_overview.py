@@ -120,7 +120,7 @@ def _groups(explanations: Sequence[AnyExplanation]) -> tuple[PredictionGroup, ..
         order = [label_text(label) for label in explanations[0].probabilities or ()]
     selected = [selected_units(one) for one in explanations]
     units = frozenset().union(*selected)
-    uses = word_use(selected, [_seen_units(one, units) for one in explanations], names)
+    uses = word_use(selected, [seen_units(one, units) for one in explanations], names)
     return tuple(PredictionGroup(name, names.count(name), tuple(uses[name])) for name in order if name in uses)
 
 
@@ -131,7 +131,7 @@ def selected_units(explanation: AnyExplanation) -> frozenset[Unit]:
     return frozenset((word.text.casefold(),) for word in explanation.words)
 
 
-def _seen_units(explanation: AnyExplanation, units: frozenset[Unit]) -> frozenset[Unit]:
+def seen_units(explanation: AnyExplanation, units: frozenset[Unit]) -> frozenset[Unit]:
     """Those of `units` that the text contains."""
     if isinstance(explanation, PairExplanation):
         sides = (
@@ -175,6 +175,7 @@ def _slice(explanation: Explanation, first: int, last: int) -> Explanation:
         annotation=None if explanation.annotation is None else explanation.annotation[first:last],
         unknown=explanation.unknown[first:last],
         counted=explanation.counted[first:last],
+        labels=(),
         words=tuple(
             replace(word, index=word.index - first, start=word.start + shift, end=word.end + shift)
             for word in explanation.words

@@ -13,6 +13,7 @@ from rationalizer.drawing.charts import Point, Series, histogram, line_plot, rel
 from rationalizer.drawing.dataset_overview import ClassResults, Overview, Unit, excerpt, overview, unit_text
 from rationalizer.drawing.explanation import AnyExplanation, Explanation, PairExplanation
 from rationalizer.drawing.html import HtmlTable, Section, WordColumn, WordEntry, to_html_page
+from rationalizer.drawing.label_overview import label_overview, label_table
 from rationalizer.drawing.selected_words import Label
 from rationalizer.metrics import METRICS, Finding, Scores, Summary, WordUse, score_rows
 from rationalizer.text import Budget
@@ -23,7 +24,15 @@ if TYPE_CHECKING:
 MAX_CLASSES = 12  # maximum size of a confusion table; with more classes, the most frequent confusions are listed
 MAX_CONFUSIONS = 10
 EXCERPTS = 3  # example texts per word
-COMPARED = ("accuracy", "macro_f1", "mse", "mae", "r2")  # scores shown beside those of baselines
+COMPARED = (
+    "accuracy",
+    "micro_f1",
+    "macro_f1",
+    "average_precision",
+    "mse",
+    "mae",
+    "r2",
+)  # scores shown beside those of baselines
 CURVES = (("accuracy", "macro_f1"), ("mse",), ("token_f1",), ("alignment_f1",))  # groups that share a plot
 
 ATTRIBUTION_TEXT = (
@@ -68,12 +77,32 @@ def evaluation_report(report: Report) -> str:
 
 
 def report_sections(report: Report) -> list[Section]:
-    summary = overview(report.explanations, report.truths, examples=report.examples)
-    sections = [_about(report), _scores(report), _classes(summary.class_results), _words(report, summary)]
+    summary = overview_of(report.explanations, report.truths, examples=report.examples)
+    sections = [
+        _about(report),
+        _scores(report),
+        _labels(report),
+        _classes(summary.class_results),
+        _words(report, summary),
+    ]
     sections += [_sizes(report), _budgets(report), _calibration(summary.class_results)]
     sections += [] if report.attribution is None else attribution_sections(report.attribution)
     sections += _examples(report, summary)
     return [section for section in sections if section is not None]
+
+
+def overview_of(
+    explanations: Sequence[AnyExplanation], truths: Sequence[Label] | None = None, *, examples: int
+) -> Overview:
+    """The overview of the predictions of one label, or of several."""
+    if has_several_labels(explanations):
+        return label_overview([one for one in explanations if isinstance(one, Explanation)], truths, examples=examples)
+    return overview(explanations, truths, examples=examples)
+
+
+def has_several_labels(explanations: Sequence[AnyExplanation]) -> bool:
+    """Whether the model predicts several labels or targets."""
+    return any(isinstance(one.label, tuple | dict) for one in explanations)
 
 
 def _about(report: Report) -> Section:
@@ -89,7 +118,8 @@ def _about(report: Report) -> Section:
 
 def baseline_table(scores: Mapping[str, float], baselines: Mapping[str, Mapping[str, float]]) -> HtmlTable:
     """The scores of the task, of the model and of the baselines on the same texts."""
-    shown = [METRICS[name] for name in COMPARED if name in scores]
+    hidden = "accuracy" if "micro_f1" in scores else ""  # over several labels it says little
+    shown = [METRICS[name] for name in COMPARED if name in scores and name != hidden]
     size = scores.get("size")
     own = "this model" if size is None else f"this model, from {size:.0%} of the words"
     rows: dict[str, Mapping[str, float]] = {own: scores, **baselines}
@@ -109,6 +139,12 @@ def _scores(report: Report) -> Section | None:
         if lines:
             tables.append(HtmlTable((name, ""), lines))
     return Section("Scores", tables=tables)
+
+
+def _labels(report: Report) -> Section | None:
+    if report.scores is None or not report.scores.by_label:
+        return None
+    return Section("Labels", tables=[label_table(report.scores.by_label)])
 
 
 def _sizes(report: Report) -> Section | None:
@@ -238,7 +274,7 @@ def _excerpts(report: Report, use: WordUse[Unit]) -> list[AnyExplanation]:
 
 
 def _examples(report: Report, summary: Overview) -> list[Section | None]:
-    valued = any(one.probabilities is None for one in report.explanations)
+    valued = any(one.probabilities is None for one in report.explanations) or has_several_labels(report.explanations)
     surprising = "" if valued else "Wrong predictions with the lowest probability of the true label."
     return [
         _example_section(

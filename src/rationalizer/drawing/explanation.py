@@ -47,7 +47,7 @@ class _Drawable:
         return to_terminal(self, colour=False)  # type: ignore[arg-type]
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields as plain values for JSON."""
+        """All fields as plain values for JSON. Labels that share one rationale have no words of their own."""
         names = (item.name for item in fields(self))  # type: ignore[arg-type]
         values = {name: getattr(self, name) for name in (*names, "readable")}
         if values["probabilities"] is not None:
@@ -55,6 +55,9 @@ class _Drawable:
         values["words"] = [word.to_dict() for word in values["words"]]
         if "labels" in values:
             values["labels"] = [one.to_dict() for one in values["labels"]]
+            if isinstance(self, Explanation) and not self.has_label_rationales:
+                for one in values["labels"]:  # hundreds of labels would repeat what all share
+                    del one["mask"], one["selected"], one["spans"]
         if (record := values.pop("record")) is not None:
             values["record"] = record.to_dict()
         return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
@@ -125,6 +128,11 @@ class Explanation(_Drawable):
             known = ", ".join(str(one.name) for one in self.labels) or "no rationale for single labels"
             raise KeyError(f"there is no label {name!r}; the explanation has {known}")
         return " ... ".join(self.text[start:end] for start, end in found.spans)
+
+    @property
+    def has_label_rationales(self) -> bool:
+        """Whether labels, targets or classes have words of their own."""
+        return bool(self.labels) and (self.separate or any(one.selected != self.selected for one in self.labels))
 
     @property
     def readable(self) -> bool:

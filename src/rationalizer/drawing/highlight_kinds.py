@@ -27,6 +27,12 @@ class Look:
     shade: float = 0.0  # 0 to 1: the weight relative to the largest weight of the text
     sign: Sign = ""
     hint: str = ""  # the weight, in words
+    labels: tuple[int, ...] = ()  # the colours of the labels for which it is selected, if each has its own words
+
+    @property
+    def group(self) -> tuple[Highlight, Sign, tuple[int, ...]]:
+        """Neighbours of one group are drawn as one highlight."""
+        return self.kind, self.sign, self.labels
 
 
 @dataclass(frozen=True)
@@ -95,14 +101,21 @@ def weighed_looks(explanation: AnyExplanation) -> list[tuple[AnyWord, Look]]:
     ]
 
 
-def text_runs(explanation: Explanation) -> list[TextRun]:
-    """The whole text. Neighbouring words with the same look form one run."""
+def text_runs(explanation: Explanation, labels: Sequence[tuple[int, ...]] | None = None) -> list[TextRun]:
+    """The whole text. Neighbouring words with the same look form one run.
+
+    Args:
+        explanation: of the text.
+        labels: for each token the colours of the labels for which it is selected, if each has its own words.
+    """
     kinds = token_highlights(explanation)
     looks = [
         Look(kind, shade, "", f"weight {factor:.3g}") if kind in SELECTED else Look(kind)
         for kind, shade, factor in zip(kinds, relative_weights(explanation.mask), explanation.mask, strict=True)
     ]
-    if weighed := {w.index: look for w, look in weighed_looks(explanation) if isinstance(w, SelectedWord)}:
+    if labels is not None:
+        looks = [replace(look, labels=own) for look, own in zip(looks, labels, strict=True)]
+    elif weighed := {w.index: look for w, look in weighed_looks(explanation) if isinstance(w, SelectedWord)}:
         last = neither = Look(sign="0")
         for k, look in enumerate(looks):
             if look.kind in SELECTED:
@@ -181,8 +194,7 @@ def _owners(text: str, offsets: Sequence[tuple[int, int]], looks: Sequence[Look]
     last = None
     for k, (start, end) in enumerate(offsets):
         owners[start:end] = [k] * (end - start)
-        alike = last is not None and (looks[k].kind, looks[k].sign) == (looks[last].kind, looks[last].sign)
-        if last is not None and alike and looks[k].kind:
+        if last is not None and looks[k].kind and looks[k].group == looks[last].group:
             gap = offsets[last][1], start
             if "\n" not in text[slice(*gap)]:
                 owners[slice(*gap)] = [last] * (gap[1] - gap[0])

@@ -16,10 +16,12 @@ from rationalizer.drawing.captions import (
     legend_entries,
     percent,
     probabilities,
+    rest_text,
 )
 from rationalizer.drawing.colours import PAGE_STYLE, SIGN_NAMES, STYLE
 from rationalizer.drawing.explanation import AnyExplanation, PairExplanation, Picture
 from rationalizer.drawing.highlight_kinds import SELECTED, Look, TextRun, pair_text_runs, text_runs
+from rationalizer.drawing.label_rows import LabelRows, label_rows
 from rationalizer.drawing.selected_words import Label
 from rationalizer.drawing.svg import draw_alignment
 from rationalizer.drawing.text_width import escape
@@ -46,7 +48,9 @@ def to_html(
     """
     legend_html = f"{_legend([explanation])}\n" if legend else ""
     sheet = f"<style>{STYLE}</style>" if styled else ""
-    head, body = _head(explanation, truth), _body(explanation, style)
+    rows = label_rows(explanation)
+    head = _head(explanation, truth, bars=rows is None)
+    body = _body(explanation, style) if rows is None else _paragraph(rows.runs) + _rows(rows)
     notes = "".join(f'<p class="rz-note">{escape(warning)}</p>\n' for warning in explanation.warnings)
     return f'<figure class="rationalizer">{sheet}\n{head}\n{notes}{body}\n{legend_html}</figure>\n'
 
@@ -87,6 +91,23 @@ def _fitted(wide: str, narrow: str) -> str:
     return f'<div class="rz-fitted"><div class="rz-wide">{wide}</div><div class="rz-narrow">{narrow}</div></div>'
 
 
+def _rows(drawn: LabelRows) -> str:
+    """The labels, each of which opens the text with its words."""
+    rows = []
+    for row in drawn.rows:
+        bar = "" if row.p is None else f'<span style="width:{100 * row.p:.1f}%"></span>'
+        track = f'<span class="rz-track">{bar}</span>' if bar else "<span></span>"
+        share = "" if row.p is None else percent(row.p)
+        has = " rz-has" if row.label.value is True else ""
+        rows.append(
+            f'<details class="rz-row{has}" style="--rz-l: var(--rz-l{row.colour})"><summary>'
+            f'<bdi class="rz-name">{escape(row.name)}</bdi>{track}<span class="rz-percent">{share}</span></summary>'
+            f"{_paragraph(row.runs)}</details>"
+        )
+    rest = f'<div class="rz-rest">{escape(rest_text(drawn))}</div>' if drawn.others else ""
+    return f'<div class="rz-rows">{"".join(rows)}{rest}</div>'
+
+
 def _texts(explanation: AnyExplanation) -> str:
     if not isinstance(explanation, PairExplanation):
         return _paragraph(text_runs(explanation))
@@ -98,27 +119,43 @@ def _paragraph(runs: Sequence[TextRun], name: str = "") -> str:
     named = f' aria-label="{name}"' if name else ""
     texts = PAIR_HIGHLIGHT_TEXTS if name else HIGHLIGHT_TEXTS
     drawn = []
-    for (kind, _), group in groupby(runs, key=lambda run: (run.kind, run.look.sign)):
+    for (kind, *_), group in groupby(runs, key=lambda run: run.look.group):
         members, meaning = list(group), texts.get(kind, "")
         if not kind:
             drawn.append("".join(map(_plain_text, members)))
         elif kind in SELECTED:
-            inner = "".join(
-                f'<span style="--w:{run.look.shade:.2f}" title="{_hint(run, meaning)}">{_plain_text(run)}</span>'
-                for run in members
-            )
-            drawn.append(f'<mark class="{_classes(members[0].look)}">{inner}</mark>')
+            inner = "".join(_marked(run, meaning) for run in members)
+            drawn.append(f"<mark {_attributes(members[0].look)}>{inner}</mark>")
         else:
             drawn.append(f'<u class="rz-missed" title="{meaning}">{"".join(map(_plain_text, members))}</u>')
     return f'<p class="rz-text" dir="auto"{named}>{"".join(drawn)}</p>'
+
+
+def _marked(run: TextRun, meaning: str) -> str:
+    style = f"--w:{run.look.shade:.2f}{_stripes(run.look)}"
+    return f'<span style="{style}" title="{_hint(run, meaning)}">{_plain_text(run)}</span>'
 
 
 def _hint(run: TextRun, meaning: str) -> str:
     return escape(f"{run.look.hint}, {meaning}" if run.look.hint else meaning)
 
 
-def _classes(look: Look) -> str:
-    return f"rz-{look.kind} rz-{SIGN_NAMES[look.sign]}" if look.sign else f"rz-{look.kind}"
+def _attributes(look: Look) -> str:
+    if look.labels:
+        return f'class="rz-{look.kind} rz-own" style="--rz-l: var(--rz-l{look.labels[0]})"'
+    return f'class="rz-{look.kind} rz-{SIGN_NAMES[look.sign]}"' if look.sign else f'class="rz-{look.kind}"'
+
+
+def _stripes(look: Look) -> str:
+    """A stripe for each label of a word with several."""
+    if len(look.labels) < 2:
+        return ""
+    height = 100 / len(look.labels)
+    stops = (
+        f"rgb(var(--rz-l{colour}) / .4) {k * height:.0f}% {(k + 1) * height:.0f}%"
+        for k, colour in enumerate(look.labels)
+    )
+    return f"; background: linear-gradient({', '.join(stops)})"
 
 
 def _plain_text(run: TextRun) -> str:
@@ -127,19 +164,19 @@ def _plain_text(run: TextRun) -> str:
     return f'<i class="rz-unknown" title="{HIGHLIGHT_TEXTS["unknown"]}">{text}</i>' if run.unknown else text
 
 
-def _head(explanation: AnyExplanation, truth: Label | None) -> str:
+def _head(explanation: AnyExplanation, truth: Label | None, *, bars: bool = True) -> str:
     prediction = describe_prediction(explanation, truth)
     wrong = " rz-wrong" if prediction.correct is False else ""
     remark = f'<span class="rz-remark{wrong}">{escape(prediction.remark)}</span>'
-    bars = "".join(
+    drawn = "".join(
         f'<bdi>{escape(bar.name)}</bdi><span class="rz-track"><span{_bar_class(bar)} style="width:{100 * bar.p:.1f}%">'
         f'</span></span><span class="rz-percent">{percent(bar.p)}</span>'
-        for bar in probabilities(explanation)
+        for bar in (probabilities(explanation) if bars else ())
     )
-    bars = f'<span class="rz-bars">{bars}</span>' if bars else ""
+    drawn = f'<span class="rz-bars">{drawn}</span>' if drawn else ""
     return (
         f'<figcaption class="rz-head"><span class="rz-verdict"><bdi class="rz-label">{escape(prediction.label)}</bdi>'
-        f"{remark if prediction.remark else ''}</span>{bars}</figcaption>"
+        f"{remark if prediction.remark else ''}</span>{drawn}</figcaption>"
     )
 
 
@@ -153,7 +190,7 @@ def _legend(explanations: Sequence[AnyExplanation]) -> str:
     distinct = dict.fromkeys(entry for explanation in explanations for entry in legend_entries(explanation))
     for entry in sorted(distinct, key=lambda entry: not entry.look.kind):  # notes last
         kind = entry.look.kind
-        sample = f'<mark class="{_classes(entry.look)}"><span>abc</span></mark>' if kind in SELECTED else ""
+        sample = f"<mark {_attributes(entry.look)}><span>abc</span></mark>" if kind in SELECTED else ""
         sample = '<u class="rz-missed">abc</u>' if kind == "missed" else sample
         sample = '<i class="rz-unknown">abc</i>' if kind == "unknown" else sample
         entries.append(f"<li>{sample}{escape(entry.text)}</li>")

@@ -11,16 +11,19 @@ from rationalizer.drawing.captions import (
     legend_entries,
     percent,
     probabilities,
+    rest_text,
 )
-from rationalizer.drawing.colours import BLUE, HIGHLIGHT_COLOURS, SIGN_COLOURS
+from rationalizer.drawing.colours import BLUE, HIGHLIGHT_COLOURS, LIGHT_SERIES, SIGN_COLOURS
 from rationalizer.drawing.explanation import AnyExplanation, Explanation, PairExplanation, Picture
 from rationalizer.drawing.highlight_kinds import SELECTED, Look, TextRun, text_runs
+from rationalizer.drawing.label_rows import LabelRows, label_rows
 from rationalizer.drawing.line_breaking import Fragment, Line, break_lines
 from rationalizer.drawing.selected_words import Label
 from rationalizer.drawing.svg_shapes import (
     FAINT,
     Block,
     background,
+    bar,
     document,
     dotted_underline,
     fitted_tspan,
@@ -36,6 +39,7 @@ SIZE, LEADING = 15.0, 29.0
 SMALL = 12.0
 PADDING = 2.0
 BAR = 19.0  # height of a row of the bar chart
+ROW = 22.0  # height of a label's row
 MIN_WIDTH = 240
 
 
@@ -60,7 +64,13 @@ def to_svg(
     body = (
         _alignment(explanation, room, style) if isinstance(explanation, PairExplanation) else _text(explanation, room)
     )
-    groups = [_head(explanation, truth, room), _notes(explanation, room), body, _legend(explanation, room, style)]
+    rows = label_rows(explanation)
+    if rows is not None:
+        body = _runs_block(rows.runs, room)
+    head = _head(explanation, truth, room, bars=rows is None)
+    groups = [head, _notes(explanation, room), body]
+    groups += [] if rows is None else [_rows(rows, room)]
+    groups.append(_legend(explanation, room, style))
     return document(groups, _title(explanation, truth), margin=MARGIN, spacing=SPACING, min_width=width, alone=True)
 
 
@@ -85,8 +95,12 @@ def _title(explanation: AnyExplanation, truth: Label | None) -> str:
 
 
 def _text(explanation: Explanation, room: float) -> Block:
+    return _runs_block(text_runs(explanation), room)
+
+
+def _runs_block(runs: Sequence[TextRun], room: float) -> Block:
     drawn: list[str] = []
-    broken = break_lines(text_runs(explanation), room, SIZE)
+    broken = break_lines(runs, room, SIZE)
     for k, line in enumerate(broken):
         drawn += _line(line, (k + 0.72) * LEADING)
     return Block(drawn, room, len(broken) * LEADING)
@@ -114,6 +128,30 @@ def _line(line: Line, base: float) -> list[str]:
     return [*drawn, f'<text y="{base:.1f}" font-size="{SIZE:g}"{direction}>{"".join(parts)}</text>'] if parts else []
 
 
+def _rows(drawn: LabelRows, room: float) -> Block:
+    """For each label its colour, name, probability and words."""
+    names = [truncate(row.name, 0.3 * room, SMALL) for row in drawn.rows]
+    left = 16 + max(text_width(name, SMALL) for name in names) * BOLD + 12
+    track, number = 0.16 * room, 44.0
+    words = left + (track + number + 14 if any(row.p is not None for row in drawn.rows) else 0)
+    elements = []
+    for k, (row, name) in enumerate(zip(drawn.rows, names, strict=True)):
+        top, colour = k * ROW, LIGHT_SERIES[row.colour]
+        elements.append(f'<rect x="0.0" y="{top + 3:.1f}" width="10.0" height="13.0" rx="2" fill="{colour}"/>')
+        weight = ' font-weight="700"' if row.label.value is True else ""
+        elements.append(label(16, top + 14, name, SMALL, more=weight))
+        if row.p is not None:
+            elements += bar(row.p, left, top + 6, track, colour)
+            elements.append(label(left + track + number, top + 14, percent(row.p), SMALL, anchor="end"))
+        shown = truncate(row.words, room - words, SMALL)
+        elements.append(label(words, top + 14, shown, SMALL, more=f' fill-opacity="{FAINT}"'))
+    height = ROW * len(drawn.rows)
+    if drawn.others:
+        elements.append(label(16, height + 14, rest_text(drawn), SMALL, more=f' fill-opacity="{FAINT}"'))
+        height += ROW
+    return Block(elements, room, height)
+
+
 def _runs(fragments: Sequence[Fragment]) -> list[tuple[Look, float, float]]:
     """Neighbours with the same look, from left to right: look, left and right edge."""
     runs: list[tuple[Look, float, float]] = []
@@ -128,10 +166,10 @@ def _runs(fragments: Sequence[Fragment]) -> list[tuple[Look, float, float]]:
     return runs
 
 
-def _head(explanation: AnyExplanation, truth: Label | None, room: float) -> Block:
+def _head(explanation: AnyExplanation, truth: Label | None, room: float, *, bars: bool = True) -> Block:
     """The prediction and bars of its probabilities, side by side if there is room."""
-    prediction, bars = describe_prediction(explanation, truth), probabilities(explanation)
-    side_by_side = room >= 460 and bool(bars)
+    prediction, shown = describe_prediction(explanation, truth), probabilities(explanation) if bars else []
+    side_by_side = room >= 460 and bool(shown)
     column = 0.42 * room if side_by_side else room
     size = 18.0
     name = truncate(prediction.label, column / BOLD, size)
@@ -143,11 +181,11 @@ def _head(explanation: AnyExplanation, truth: Label | None, room: float) -> Bloc
         weight = ' font-weight="700"' if prediction.correct is False else ""
         drawn.append(label(0, 38, remark, SMALL, more=weight))
         height, used = 44.0, max(used, text_width(remark, SMALL) * BOLD)
-    if not bars:
+    if not shown:
         return Block(drawn, room, height)
     x, y = (max(used + 36, 150.0), 2.0) if side_by_side else (0.0, height + 4)
-    drawn += _bars(bars, x, y, min(room - x, 400.0))
-    return Block(drawn, room, max(height, y + BAR * len(bars)))
+    drawn += _bars(shown, x, y, min(room - x, 400.0))
+    return Block(drawn, room, max(height, y + BAR * len(shown)))
 
 
 def _notes(explanation: AnyExplanation, room: float) -> Block:
@@ -167,11 +205,8 @@ def _bars(bars: Sequence[Bar], x: float, y: float, room: float) -> list[str]:
     drawn = []
     for k, (name, (_, p, sign)) in enumerate(zip(names, bars, strict=True)):
         top = y + k * BAR + 5
-        box = f'x="{left:.1f}" y="{top:.1f}" height="8" rx="4"'
         drawn.append(label(x, top + 9, name, SMALL))
-        drawn.append(f'<rect {box} width="{track:.1f}" fill="currentColor" fill-opacity=".12"/>')
-        if p * track >= 0.5:
-            drawn.append(f'<rect {box} width="{p * track:.1f}" fill="{SIGN_COLOURS.get(sign, BLUE)}"/>')
+        drawn += bar(p, left, top, track, SIGN_COLOURS.get(sign, BLUE))
         drawn.append(label(x + room, top + 9, percent(p), SMALL, anchor="end"))
     return drawn
 

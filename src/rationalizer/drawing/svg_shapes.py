@@ -8,6 +8,7 @@ from rationalizer.drawing.colours import (
     DARK_INK,
     HIGHLIGHT_COLOURS,
     INK,
+    LIGHT_SERIES,
     UNKNOWN,
     dark_scheme_rules,
     highlight_colour,
@@ -78,11 +79,25 @@ def fitted_tspan(x: float, text: str, size: float, *, rtl: bool = False) -> str:
     return f'<tspan x="{start:.1f}"{length}>{escape(text)}</tspan>'
 
 
+def bar(p: float, x: float, y: float, width: float, colour: str) -> list[str]:
+    """A track, filled to the share p."""
+    box = f'x="{x:.1f}" y="{y:.1f}" height="8" rx="4"'
+    drawn = [f'<rect {box} width="{width:.1f}" fill="currentColor" fill-opacity=".12"/>']
+    return [*drawn, f'<rect {box} width="{p * width:.1f}" fill="{colour}"/>'] if p * width >= 0.5 else drawn
+
+
 def background(look: Look, x: float, y: float, width: float, height: float) -> str:
+    """The box of a highlight, with a stripe for each label if its words have several."""
     colour = highlight_colour(look)
     edge = f'stroke="{colour}" stroke-opacity=".75"' + (' stroke-dasharray="3 2"' if look.sign == "-" else "")
     box = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="4"'
-    return f'<rect {box} fill="{colour}" fill-opacity="{opacity(look.shade):.2f}" {edge}/>'
+    fill = f'fill-opacity="{opacity(look.shade):.2f}"'
+    if len(look.labels) < 2:
+        return f'<rect {box} fill="{colour}" {fill} {edge}/>'
+    part = height / len(look.labels)
+    row = f'<rect x="{x:.1f}" width="{width:.1f}" height="{part:.1f}" {fill}'
+    stripes = (f'{row} y="{y + k * part:.1f}" fill="{LIGHT_SERIES[number]}"/>' for k, number in enumerate(look.labels))
+    return f'{"".join(stripes)}<rect {box} fill="none" {edge}/>'
 
 
 _MISSED = f'stroke="{HIGHLIGHT_COLOURS["missed"]}" stroke-dasharray="5 3"'

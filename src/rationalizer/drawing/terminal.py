@@ -12,8 +12,9 @@ from rationalizer.drawing.captions import (
     legend_entries,
     percent,
     probabilities,
+    rest_text,
 )
-from rationalizer.drawing.colours import TERMINAL_COLOURS, highlight_colour
+from rationalizer.drawing.colours import TERMINAL_COLOURS, TERMINAL_LABELS, highlight_colour
 from rationalizer.drawing.explanation import AnyExplanation, PairExplanation
 from rationalizer.drawing.highlight_kinds import (
     SELECTED,
@@ -25,6 +26,7 @@ from rationalizer.drawing.highlight_kinds import (
     pair_words,
     text_runs,
 )
+from rationalizer.drawing.label_rows import LabelRows, label_rows
 from rationalizer.drawing.selected_words import Label
 from rationalizer.drawing.text_width import graphemes, sanitize, terminal_width
 
@@ -40,6 +42,7 @@ BRACKETS: dict[Highlight, tuple[str, str]] = {
     "unknown": ("{", "}"),
 }
 BAR = 20
+MAX_NAME = 30  # characters of a label's name
 
 # (text, style) parts of a line; a style is an escape sequence or "".
 _Styled = list[tuple[str, str]]
@@ -65,12 +68,15 @@ def to_terminal(
     """
     if width is not None and width < 1:
         raise ValueError(f"width must be at least 1, got {width}")
-    lines = [_head(explanation, truth)]
+    drawn = label_rows(explanation)
+    lines = [_head(explanation, truth, bars=drawn is None)]
     lines += [part for warning in explanation.warnings for part in ([], [(f"Note: {sanitize(warning)}", "")])]
     if isinstance(explanation, PairExplanation):
         for name, side in zip(("premise", "hypothesis"), pair_text_runs(explanation), strict=True):
             lines += [[], [(f"{name}: ", DIM), *_text(side, colour)]]
         lines += [[], *_table(explanation)]
+    elif drawn is not None:
+        lines += [[], _text(drawn.runs, colour), [], *_rows(drawn)]
     else:
         lines += [[], _text(text_runs(explanation), colour)]
     if legend:
@@ -79,16 +85,36 @@ def to_terminal(
     return "\n".join("".join(_paint(line, colour)).rstrip(" ") for line in wrapped)
 
 
-def _head(explanation: AnyExplanation, truth: Label | None) -> _Styled:
-    prediction, bars = describe_prediction(explanation, truth), probabilities(explanation)
+def _head(explanation: AnyExplanation, truth: Label | None, *, bars: bool = True) -> _Styled:
+    prediction, shown = describe_prediction(explanation, truth), probabilities(explanation) if bars else []
     head = [(sanitize(prediction.label), BOLD)]
-    if bars:
-        filled = round(BAR * bars[0].p)
-        head += [(f"  {'█' * filled}{'░' * (BAR - filled)} {percent(bars[0].p)}", "")]
-        head += [("  " + "  ".join(f"{sanitize(bar.name)} {percent(bar.p)}" for bar in bars[1:]), DIM)]
+    if isinstance(explanation.label, tuple):  # of several labels the bar would be that of one only
+        head += [("  " + "  ".join(f"{sanitize(bar.name)} {percent(bar.p)}" for bar in shown), DIM)] if shown else []
+    elif shown:
+        head += [(f"  {_bar(shown[0].p)} {percent(shown[0].p)}", "")]
+        head += [("  " + "  ".join(f"{sanitize(bar.name)} {percent(bar.p)}" for bar in shown[1:]), DIM)]
     if prediction.remark:
         head.append((f"  {sanitize(prediction.remark)}", BOLD if prediction.correct is False else ""))
     return head
+
+
+def _bar(p: float) -> str:
+    filled = round(BAR * p)
+    return f"{'█' * filled}{'░' * (BAR - filled)}"
+
+
+def _rows(drawn: LabelRows) -> list[_Styled]:
+    """A line for each label: its name in its colour, its probability and its words."""
+    names = [sanitize(row.name) for row in drawn.rows]
+    names = [name if len(graphemes(name)) <= MAX_NAME else "".join(graphemes(name)[:MAX_NAME]) + "…" for name in names]
+    widest = max(map(terminal_width, names))
+    lines: list[_Styled] = []
+    for row, name in zip(drawn.rows, names, strict=True):
+        own = f"\x1b[38;5;16;48;5;{TERMINAL_LABELS[row.colour]}m"
+        space = " " * (widest - terminal_width(name))
+        p = "" if row.p is None else f"  {_bar(row.p)} {percent(row.p):>5}"
+        lines.append([(name, own), (f"{space}{p}  ", ""), (sanitize(row.words), "" if row.label.value else DIM)])
+    return [*lines, [(rest_text(drawn), DIM)]] if drawn.others else lines
 
 
 def _text(runs: Sequence[TextRun], colour: bool) -> _Styled:
@@ -109,6 +135,9 @@ def _text(runs: Sequence[TextRun], colour: bool) -> _Styled:
 
 
 def _style(look: Look) -> str:
+    if look.labels:
+        several = "4;" if len(look.labels) > 1 else ""
+        return f"\x1b[{several}38;5;16;48;5;{TERMINAL_LABELS[look.labels[0]]}m"
     if look.kind in SELECTED:
         ramp = TERMINAL_COLOURS[highlight_colour(look)]
         underline = "4;" if look.kind == "both" else ""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rationalizer.data import DataSource
 from rationalizer.drawing import AnyExplanation, to_svg, to_terminal
+from rationalizer.drawing.label_overview import MAX_LABELS, label_table
 from rationalizer.hub.publishing import name_of
 from rationalizer.hub.starters import CARD, Facts
 from rationalizer.metrics import METRICS, headline_metrics
@@ -150,7 +151,17 @@ def _scores(trained: TrainedModel, record: RunRecord | None, facts: Facts) -> li
         (data, *(metric.format_value(scores[metric.name]) if metric.name in scores else "" for metric in shown))
         for data, scores in measured
     ]
-    return [_table(heads, rows)]
+    return [_table(heads, rows), *_label_scores(record)]
+
+
+def _label_scores(record: RunRecord | None) -> list[str]:
+    """The scores of each of several labels, on the last split."""
+    splits = {} if record is None else record.get("labels", {})
+    if not splits:
+        return []
+    split, by_label = list(splits.items())[-1]
+    table = label_table(by_label, most=MAX_LABELS)
+    return [f"By label, {split} split:", _table(table.heads, table.lines)]
 
 
 def _class_limitations(trained: TrainedModel) -> list[str]:

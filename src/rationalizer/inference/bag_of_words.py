@@ -22,13 +22,15 @@ Features = tuple[Tensor, Tensor, Tensor]
 
 class BagOfWords:
     """argmin Σ wᵢ·ℓ(yᵢ, xᵢW + b) + ½‖W‖², xᵢ the TF-IDF of a text's words with ‖xᵢ‖ = 1; ℓ is the cross-entropy of
-    classes, or half the squared error of numbers.
+    classes, half the squared error of numbers, or the sum of the binary cross-entropies of labels (one-vs-rest).
 
     Args:
         texts: lists of words; case and punctuation are ignored.
-        targets: their classes, 0 … classes − 1, or numbers.
-        classes: the number of classes; 0 for numbers.
-        weights: (classes,) the factor of each class in the loss; all 1 by default.
+        targets: their classes, 0 … classes − 1, or numbers; or a (texts, classes) table of labels, of which a text may
+            have several: 1, 0, or NaN where it is not known.
+        classes: the number of classes, or labels; 0 for numbers.
+        weights: (classes,) the factor of each class in the loss, or (2, classes) those of the texts without and with
+            each label; all 1 by default.
         min_texts: words of fewer texts are ignored.
     """
 
@@ -47,13 +49,18 @@ class BagOfWords:
         self.texts_with = np.array([seen[word] for word in self.words], dtype=np.int64)
         self._idf = (np.log((1 + len(texts)) / (1 + self.texts_with)) + 1).astype(np.float32)
         self.classes = classes
+        self.several = targets.ndim == 2
         self.weights = torch.zeros(max(len(self.words), 1), max(classes, 1), dtype=torch.float64)
         self.bias = torch.zeros(max(classes, 1), dtype=torch.float64)
         if not classes:
             self.bias += float(np.mean(targets))
-        factors = np.ones(max(classes, 1)) if weights is None else weights
-        of_text = factors[targets] if classes else np.ones(len(targets))
-        self._fit(self._features(texts), torch.from_numpy(targets), torch.from_numpy(of_text))
+        if weights is None or not classes:
+            of_text = np.ones(len(targets))
+        else:
+            of_text = np.where(targets == 1, weights[1], weights[0]) if self.several else weights[targets]
+        if self.several:
+            of_text = np.broadcast_to(of_text.reshape(len(targets), -1), targets.shape) * ~np.isnan(targets)
+        self._fit(self._features(texts), torch.from_numpy(targets).nan_to_num(), torch.from_numpy(of_text))
 
     def _fit(self, features: Features, targets: Tensor, factors: Tensor) -> None:
         shape, split = self.weights.shape, self.weights.numel()
@@ -62,7 +69,9 @@ class BagOfWords:
             point = point.detach().requires_grad_()
             self.weights, self.bias = point[:split].view(shape), point[split:]
             outputs = self._outputs(features)
-            if self.classes:
+            if self.several:
+                errors = functional.binary_cross_entropy_with_logits(outputs, targets, reduction="none")
+            elif self.classes:
                 errors = functional.cross_entropy(outputs, targets, reduction="none")
             else:
                 errors = (outputs.squeeze(-1) - targets).square() / 2
@@ -75,9 +84,11 @@ class BagOfWords:
         self.weights, self.bias = best[:split].view(shape), best[split:]
 
     def read(self, texts: Texts) -> NDArray[np.float64]:
-        """(texts, classes) probabilities, or (texts,) numbers."""
+        """(texts, classes) probabilities, of classes or labels; or (texts,) numbers."""
         with torch.no_grad():
             outputs = self._outputs(self._features(texts))
+            if self.several:
+                return outputs.sigmoid().numpy()
             return (outputs.softmax(-1) if self.classes else outputs.squeeze(-1)).numpy()
 
     def importance(self, text: Sequence[str]) -> NDArray[np.float64]:

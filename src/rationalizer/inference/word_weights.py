@@ -32,12 +32,14 @@ def word_weights(
     The weight of a word for a class is the log-odds of the class minus its log-odds without the word: the predictor
     reads the rationale once more with the word's factor set to 0. For regression it is the change of the value.
 
+    The model has one rationale: for a single label, or shared by several.
+
     Returns:
         For each example an array (selected words, classes), or (selected words, 1) for regression, in the order of
         the words; None if nothing is selected, if the predictor would have to read more than `max_tokens` words, and
         for models with one class.
     """
-    if len(trained.classes) == 1:
+    if len(trained.classes) == 1 and trained.task != "multi-label":
         return [None] * len(examples)
     model, encoder = trained.model.eval(), trained.encoder
     places = [
@@ -59,8 +61,9 @@ def word_weights(
         found = model.head.predict(model.predict_from(torch.from_numpy(z).to(trained.device), *texts))
         for (number, left_out), row in zip(rows, found.cpu().numpy(), strict=True):
             outputs[number][left_out] = row
+    several = trained.task == "multi-label"
     return [
-        what_is_lost(np.stack([rows[place] for place in (None, *own)])) if rows else None
+        what_is_lost(np.stack([rows[place] for place in (None, *own)]), several=several) if rows else None
         for own, rows in zip(places, outputs, strict=True)
     ]
 

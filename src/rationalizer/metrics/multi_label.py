@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from rationalizer.metrics.registry import Metric, computes
 
 Table = NDArray[np.float64]  # (documents, labels)
+PRIOR = 20.0  # texts with a label that all labels together count as, in the calibration of its threshold
+COMMON = 501  # thresholds that are tried for all labels, quantiles of all probabilities
 
 
 @dataclass(kw_only=True)
@@ -87,23 +89,48 @@ def average_precisions(truth: Table, probabilities: Table) -> Table:
     return np.array(found)
 
 
-def calibrate_thresholds(truth: Table, probabilities: Table) -> list[float]:
-    """The threshold of each label with the highest F1 on these texts, halfway between two probabilities; of several the
-    nearest to 0.5. It is 0.5 for labels that no text has."""
-    return [_best_threshold(column, p) for column, p in zip(truth.T, probabilities.T, strict=True)]
+def calibrate_thresholds(truth: Table, probabilities: Table, *, prior: float = PRIOR) -> list[float]:
+    """The threshold of each label with the highest F1 on these texts; of several the nearest to 0.5.
 
-
-def _best_threshold(truth: Table, p: Table) -> float:
+    A label that few of these texts have would get a threshold by chance. So all labels together count as `prior` more
+    texts with the label: F1 = 2(h + a·H) / (g + t + a(G + T)), where h, g and t are how often the label was found,
+    predicted and true, H, G and T the same over all labels, and a = prior / T. It is 0.5 if no text has any label.
+    """
     known = ~np.isnan(truth)
-    order = np.argsort(-p[known], kind="stable")
-    hits, ranked = np.cumsum(truth[known][order] == 1), p[known][order]
-    if not len(hits) or not hits[-1]:
-        return 0.5
-    ends = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))
-    f1 = 2 * hits[ends] / (ends + 1 + hits[-1])
-    middles = (ranked[ends] + np.append(ranked[ends[:-1] + 1], ranked[-1] / 2)) / 2
-    best = middles[f1 >= f1.max() - 1e-12]
-    return float(best[np.abs(best - 0.5).argmin()])
+    everything = _Ranked(truth[known], probabilities[known])
+    if not everything.true:
+        return [0.5] * truth.shape[1]
+    weight = prior / everything.true
+    common = np.quantile(everything.p, np.linspace(0, 1, COMMON)) if prior else np.zeros(0)
+    limits = []
+    for column, p, given in zip(truth.T, probabilities.T, known.T, strict=True):
+        own = _Ranked(column[given], p[given])
+        if not prior and not own.true:
+            limits.append(0.5)
+            continue
+        distinct = np.unique(own.p)
+        tried = np.concatenate([(distinct + np.append(0, distinct[:-1])) / 2, common])
+        hits, guesses = own.counts(tried)
+        all_hits, all_guesses = everything.counts(tried)
+        f1 = 2 * (hits + weight * all_hits) / (guesses + own.true + weight * (all_guesses + everything.true))
+        best = tried[f1 >= f1.max() - 1e-12]
+        limits.append(float(best[np.abs(best - 0.5).argmin()]))
+    return limits
+
+
+class _Ranked:
+    """Texts by their probability."""
+
+    def __init__(self, truth: Table, p: Table) -> None:
+        order = np.argsort(p, kind="stable")
+        self.p = p[order]
+        self.true = int((truth == 1).sum())
+        self.above = np.append(np.cumsum((truth[order] == 1)[::-1])[::-1], 0)  # true ones from each place on
+
+    def counts(self, limits: Table) -> tuple[NDArray[Any], NDArray[Any]]:
+        """How many true texts, and how many in all, are at least as probable as each limit."""
+        first = np.searchsorted(self.p, limits, side="left")
+        return self.above[first], len(self.p) - first
 
 
 def score_multi_label(evaluation: MultiLabelEvaluation) -> dict[str, float]:

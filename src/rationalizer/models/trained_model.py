@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -336,7 +337,8 @@ class TrainedModel:
             own = [thresholds.get(name, old) for name, old in zip(self.classes, self.thresholds, strict=True)]
         else:
             own = [thresholds] * len(self.classes) if isinstance(thresholds, float | int) else list(thresholds)
-        if len(own) != len(self.classes) or not all(0 <= float(limit) <= 1 for limit in own):
+        numbers = all(isinstance(limit, Real) and 0 <= limit <= 1 for limit in own)
+        if len(own) != len(self.classes) or not numbers:
             raise ValueError(f"expected a probability for each of {len(self.classes)} labels, got {thresholds!r}")
         return replace(self, history={**self.history, "thresholds": [float(limit) for limit in own]})
 

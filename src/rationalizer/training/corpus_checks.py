@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from rationalizer.data import Corpus
 from rationalizer.data.disk_examples import DiskExamples
 from rationalizer.models.config import Config, configure, resolve_rationales
+from rationalizer.suggestions import did_you_mean
 from rationalizer.text import AnyExample
 from rationalizer.training.class_balance import training_weights
 
@@ -76,6 +77,13 @@ def _check_example(example: AnyExample, where: str, corpus: Corpus) -> None:
         raise ValueError(f"{where} has no words; leave empty texts out")
     if example.label is None:
         raise ValueError(f"{where} has no label; training and validation need a label for every text")
+    annotated = getattr(example, "label_annotations", None) or {}
+    known = corpus.label_names or corpus.classes
+    unknown = next((name for name in annotated if name not in known), None)
+    if unknown is not None:
+        raise ValueError(
+            f"{where} has an annotation of the label {unknown!r}, which is unknown; {did_you_mean(unknown, known)}"
+        )
     if corpus.label_names:
         if not (isinstance(example.label, tuple) and len(example.label) == len(corpus.label_names)):
             raise ValueError(f"{where} has the label {example.label!r}; expected {len(corpus.label_names)} numbers")

@@ -48,6 +48,7 @@ RECORD = {
     "scores": {str: {str: float}},
     "findings": {str: [{"kind": str, "message": str, "value": float}]},
     "baselines?": {str: {str: {str: float}}},  # split -> baseline -> scores; older runs lack it
+    "labels?": {str: {str: {str: float}}},  # split -> label or target -> scores, of several; older runs lack it
 }
 REWRITE_REMEDY = "copy it again, or delete it and write it again by resuming the run (--resume, in Python resume=True)"
 
@@ -74,6 +75,11 @@ class Run:
                 for split, scores in self.scores.items()
             },
             "baselines": self.baselines,
+            "labels": {
+                split: {name: own.as_dict() for name, own in scores.by_label.items()}
+                for split, scores in self.scores.items()
+                if scores.by_label
+            },
         }
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rationalizer.data import Corpus
-from rationalizer.inference.several_targets import score_epoch
+from rationalizer.inference.several_targets import score_outputs
 from rationalizer.metrics.degeneration import Finding, find_degeneration, find_unpredicted_classes
 from rationalizer.metrics.task_scores import score_task
 from rationalizer.models.batches import Batch
@@ -88,7 +88,7 @@ class Validation:
             self.warnings = [] if finding is None else [finding.message]
         classes = range(len(corpus.classes)) if corpus.classes else None
         if corpus.label_names:
-            scores = score_epoch(corpus, truth, predicted)
+            scores = score_outputs(corpus, truth, predicted)
         else:
             scores = score_task("classification" if classes else "regression", truth, predicted, classes)
         scores |= {"size": float(np.mean(sizes)), "dev_loss": float(np.mean(losses))}
