@@ -2,13 +2,14 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from rationalizer import Rationalizer
 from rationalizer.drawing import Section, to_html_page
 from rationalizer.drawing.charts import histogram
-from rationalizer.drawing.evaluation_report import Report, report_sections
+from rationalizer.drawing.evaluation_report import Report, evaluation_report, report_sections
 from rationalizer.drawing.html import to_html_fragment
 from rationalizer.server import create_app, load_models
 from tests.server.conftest import listening
@@ -210,6 +211,23 @@ def test_wide_drawings_scroll_on_narrow_pages(browser, pair_run):
     assert 250 < drawing < 480  # as much as its words take
     frames = page.evaluate("[...document.querySelectorAll('.rz-drawing, .picture')].map((one) => one.scrollWidth)")
     assert frames == [max(drawing, page.locator(".rz-drawing").evaluate("(one) => one.clientWidth")), 480]
+    page.close()
+
+
+@pytest.mark.parametrize("width", [390, 1100])
+def test_all_columns_of_many_classes_are_visible(browser, models, width):
+    explanation = models[0].model.explain("lovely care")
+    names = [f"city of {name}" for name in ("Bangkok", "Bucharest", "Rome", "Athens")] * 13
+    names = [f"{name} {k}" for k, name in enumerate(names)]
+    texts = [replace(explanation, label=name, probabilities=dict.fromkeys(names, 1 / len(names))) for name in names]
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    page.set_content(evaluation_report(Report(title="cities", scores=None, explanations=texts, truths=names)))
+    tables = page.locator("section .scroll")
+    assert tables.count() == 1  # there is no confusion to list
+    assert tables.first.evaluate("(one) => one.scrollWidth - one.clientWidth") == 0
+    heights = tables.first.locator("td:first-child").evaluate_all("(all) => all.map((one) => one.clientHeight)")
+    assert len(heights) == len(names)
+    assert width == 390 or max(heights) < 40  # on one line, but for phones
     page.close()
 
 
