@@ -175,7 +175,7 @@ class Rationalizer(SavingMixin):
         for message in done.trained.history.get("warnings", []):
             warnings.warn(f"on the dev texts {message}", stacklevel=2)
         # Assigned together at the end, so that a failed training changes nothing.
-        self._config = self._own_config = config
+        self._config = self._own_config = done.trained.config
         self._trained = done.trained
         self._record = None if run_dir is None else read_run_record(Path(run_dir))
         return self

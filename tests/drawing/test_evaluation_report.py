@@ -126,6 +126,30 @@ def test_words_have_example_texts():
     assert "positive (6 texts)" in section
 
 
+def test_examples_are_drawn_with_the_weights_of_their_words():
+    asked = []
+
+    def weigh(numbers):
+        asked.append(list(numbers))
+        return [replace(EXPLANATIONS[k], text=f"weighed {k} says much.") for k in numbers]
+
+    page = Page(evaluation_report(replace(REPORT, weigh=weigh)))
+    assert asked == [[4, 2], [5, 3], [0, 1]]  # only what is drawn is computed
+    assert "weighed" in page.sections["Examples of each class"]
+    assert "weighed" not in page.sections["Words selected per prediction"]
+
+
+def test_long_class_names_do_not_widen_the_confusion_table():
+    names = {"positive": "recommended to everybody", "negative": "not recommended at all"}
+    texts = [replace(sure("text one", 0.9), label=names["positive"])]
+    texts = [replace(one, probabilities={names["positive"]: 0.9, names["negative"]: 0.1}) for one in texts]
+    rows = Page(evaluation_report(replace(REPORT, explanations=texts, truths=[names["negative"]]))).rows
+    assert ["true label, predicted as", "1", "2"] in rows
+    assert "recommended to everybody (1 text)" in evaluation_report(
+        replace(REPORT, explanations=texts, truths=[names["negative"]])
+    )
+
+
 def test_calibration_is_drawn():
     html = evaluation_report(REPORT)
     section = html.split("<h2>Calibration</h2>")[1].split("</section>")[0]

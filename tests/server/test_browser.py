@@ -1,14 +1,17 @@
 """The page in a real browser: Debian's Chromium, driven by Playwright."""
 
+import base64
 import json
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from rationalizer import Rationalizer
 from rationalizer.drawing import Section, to_html_page
 from rationalizer.drawing.charts import histogram
-from rationalizer.drawing.evaluation_report import Report, report_sections
+from rationalizer.drawing.evaluation_report import Report, evaluation_report, report_sections
 from rationalizer.drawing.html import to_html_fragment
 from rationalizer.server import create_app, load_models
 from tests.server.conftest import listening
@@ -75,17 +78,51 @@ def test_downloads(page, server):
     enter(page, TEXT)
     words = marked(page)
     found = {}
-    for kind in ("HTML", "SVG", "JSON"):
+    for kind in ("HTML", "SVG", "PNG", "JSON"):
         with page.expect_download() as download:
             page.get_by_role("button", name=f"Download spectra.{kind.lower()}").click()
         assert download.value.suggested_filename == f"spectra.{kind.lower()}"
-        with open(download.value.path(), encoding="utf-8") as file:
-            found[kind] = file.read()
-    assert found["HTML"].startswith("<!DOCTYPE html>")
-    assert found["SVG"].startswith("<svg")
+        found[kind] = Path(download.value.path()).read_bytes()
+    assert found["HTML"].startswith(b"<!DOCTYPE html>")
+    assert found["SVG"].startswith(b"<svg")
+    assert found["PNG"].startswith(b"\x89PNG")
+    size = [int(side) for side in re.search(rb'width="(\d+)" height="(\d+)', found["SVG"]).groups()]
+    assert [int.from_bytes(found["PNG"][k : k + 4], "big") for k in (16, 20)] == [2 * side for side in size]
+    page.goto("data:image/png;base64," + base64.b64encode(found["PNG"]).decode())
+    assert page.evaluate(COLOURS) > 20  # letters are drawn, and highlights
     explanation = json.loads(found["JSON"])["explanation"]
     assert explanation["text"] == TEXT
     assert [TEXT[start:end] for start, end in explanation["spans"]] == words
+
+
+# The number of colours of the image that is shown.
+COLOURS = """() => {
+  const image = document.querySelector("img");
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
+  const pen = canvas.getContext("2d");
+  pen.drawImage(image, 0, 0);
+  return new Set(new Uint32Array(pen.getImageData(0, 0, canvas.width, canvas.height).data.buffer)).size;
+}"""
+
+
+def test_long_premise_is_not_clipped(browser, pair_server):
+    """Also where the browser does not know field-sizing."""
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.add_init_script("CSS.supports = () => false")
+    page.goto(pair_server)
+    page.add_style_tag(content="textarea { field-sizing: fixed !important }")
+    premise = page.get_by_label("Premise", exact=True)
+    hidden = "(field) => field.scrollHeight - field.clientHeight"
+    premise.fill("Two extraordinarily old nurses often help young dogs in the evening. " * 3)
+    page.get_by_label("Hypothesis").fill("Nurses help animals.")
+    page.wait_for_selector("#results article svg:visible")
+    assert premise.evaluate(hidden) == 0
+    fitted = premise.get_attribute("style")
+    premise.fill("Two nurses.")
+    expect(premise).not_to_have_attribute("style", fitted)
+    assert premise.bounding_box()["height"] < 100
+    page.close()
 
 
 def test_hostile_text_is_escaped(page, server):
@@ -213,6 +250,23 @@ def test_wide_drawings_scroll_on_narrow_pages(browser, pair_run):
     page.close()
 
 
+@pytest.mark.parametrize("width", [390, 1100])
+def test_all_columns_of_many_classes_are_visible(browser, models, width):
+    explanation = models[0].model.explain("lovely care")
+    names = [f"city of {name}" for name in ("Bangkok", "Bucharest", "Rome", "Athens")] * 13
+    names = [f"{name} {k}" for k, name in enumerate(names)]
+    texts = [replace(explanation, label=name, probabilities=dict.fromkeys(names, 1 / len(names))) for name in names]
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    page.set_content(evaluation_report(Report(title="cities", scores=None, explanations=texts, truths=names)))
+    tables = page.locator("section .scroll")
+    assert tables.count() == 1  # there is no confusion to list
+    assert tables.first.evaluate("(one) => one.scrollWidth - one.clientWidth") == 0
+    heights = tables.first.locator("td:first-child").evaluate_all("(all) => all.map((one) => one.clientHeight)")
+    assert len(heights) == len(names)
+    assert width == 390 or max(heights) < 40  # on one line, but for phones
+    page.close()
+
+
 @pytest.fixture(scope="module")
 def locked(models):
     with listening(create_app(models, token="s3cret", examples=["lovely care"])) as address:
@@ -306,7 +360,7 @@ def test_mistyped_constraint_changes_nothing_else(outsider, server):
     offers = page.locator("#offers button").count()
     page.get_by_label("Another constraint").fill("span=1")
     page.keyboard.press("Enter")
-    expect(page.locator("#constraints-problem")).to_contain_text("there is no constraint 'span'")
+    expect(page.locator("#constraints-problem")).to_have_text("there is no constraint 'span'; did you mean 'spans'?")
     assert page.locator("#problem").is_hidden()
     assert page.get_by_label("Another constraint").input_value() == "span=1"  # to be corrected
     assert page.locator("#offers button").count() == offers

@@ -16,6 +16,7 @@ from rationalizer.cli.evaluation_views import (
     print_labels,
     print_overview,
     scores_by_budget,
+    weigher,
 )
 from rationalizer.cli.options import (
     Aspect,
@@ -130,6 +131,7 @@ def evaluate(
     model = Rationalizer.from_trained(trained)
     explanations = model.explain_examples(examples, predictions=predictions)
     truths = [label for example in examples if (label := model.label_of(example)) is not None] or None
+    weigh = weigher(model, examples)
     method = describe_method(trained.config)
     out.print(f"{run}: {method}; {data.name}, {split}")
     show_table(["score", split], score_rows({split: shown}))
@@ -140,7 +142,7 @@ def evaluate(
         remark = "p(y|x) is this model's predictor on the whole text"
         out.print(remark if trained.classes else "comprehensiveness and sufficiency are not defined for a regression")
     if overview:
-        print_overview(explanations, truths)
+        print_overview(explanations, truths, weigh)
     attribution = None
     if attributions is not None:
         attribution = compare_attributions(model, examples, predictions, attributions)
@@ -174,6 +176,7 @@ def evaluate(
             scores=shown,
             explanations=explanations,
             truths=truths,
+            weigh=weigh,
             findings=findings,
             baselines=baselines,
             facts={"model": name, "method": method, "data": described},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -96,8 +96,13 @@ def print_annotator_comparison(trained: TrainedModel, examples: Sequence[AnyExam
     return asdict(result)
 
 
-def print_overview(explanations: Sequence[AnyExplanation], truths: Sequence[Label] | None) -> None:
-    """Print the results by class, the words selected for each prediction, and texts worth looking at."""
+def print_overview(
+    explanations: Sequence[AnyExplanation],
+    truths: Sequence[Label] | None,
+    weigh: Callable[[Sequence[int]], Sequence[AnyExplanation]],
+) -> None:
+    """Print the results by class, the words selected for each prediction, and texts worth looking at, for which `weigh`
+    returns the explanations with the weights of the words."""
     from rationalizer.drawing.dataset_overview import unit_text
     from rationalizer.drawing.evaluation_report import class_table, confusion_tables, has_several_labels, overview_of
 
@@ -113,7 +118,16 @@ def print_overview(explanations: Sequence[AnyExplanation], truths: Sequence[Labe
     titles = {"Largest errors" if by_error else "Most confident errors": found.surprising}
     for title, indices in (titles | {"Lowest confidence": found.uncertain}).items():
         chosen = None if truths is None else [truths[k] for k in indices]
-        print_explanations([explanations[k] for k in indices], chosen, title=title)
+        print_explanations(weigh(indices), chosen, title=title)
+
+
+def weigher(model: Rationalizer, examples: Sequence[AnyExample]) -> Callable[[Sequence[int]], Sequence[AnyExplanation]]:
+    """Return a function that explains some of the texts, with the weights of their words."""
+
+    def weigh(numbers: Sequence[int]) -> Sequence[AnyExplanation]:
+        return model.explain_examples([examples[number] for number in numbers], reasons=True)
+
+    return weigh
 
 
 def compare_attributions(
@@ -183,6 +197,7 @@ def dataset_view(model: Rationalizer, examples: Sequence[AnyExample], name: str)
     report = Report(
         title=name,
         scores=scores,
+        weigh=weigher(model, examples),
         explanations=model.explain_examples(examples, predictions=predictions),
         truths=truths if labelled else None,
         findings=degeneration_findings(model.config.method, scores) if scores else (),

@@ -17,6 +17,7 @@ from rationalizer.subprocesses import Command, CommandResult
 from rationalizer.text import DataError
 from rationalizer.training import run as train_and_score
 from rationalizer.training.checkpoint import require_same, run_settings
+from rationalizer.training.data_defaults import with_settled
 from rationalizer.training.runs import SCORES, RunRecord, describe_origin, read_run_record
 
 # Errors in what all runs share (data, files, packages): the comparison stops. Any other error concerns one run.
@@ -71,7 +72,7 @@ def finished_record(run: PlannedRun) -> RunRecord | None:
     path, record = run.directory / SCORES, read_run_record(run.directory)
     if record is None:
         return None
-    require_same(record["config"], run_settings(run.config), path)
+    require_same(record["config"], with_settled(run_settings(run.config), record["config"]), path)
     require_same(record["data"]["source"] or {}, run.source.to_json(), path)
     if run.source.path is not None:  # files may have changed; generated corpora and the Hub's have not
         texts = describe_origin(run.source.load(run.config.word_splitting), run.source)["texts"]

@@ -3,7 +3,7 @@ example texts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MAX_CLASSES = 12  # maximum size of a confusion table; with more classes, the most frequent confusions are listed
 MAX_CONFUSIONS = 10
+MAX_HEADING = 12  # characters of a class name above a column
 EXCERPTS = 3  # example texts per word
 COMPARED = (
     "accuracy",
@@ -61,6 +62,8 @@ class Report:
     scores: Scores | None  # None without true labels
     explanations: Sequence[AnyExplanation]  # explanations of the scored texts
     truths: Sequence[Label] | None  # true labels, of the same type as `Explanation.label`; None: not known
+    # Returns the explanations of some of these texts, with the weights of their words; None: they are drawn without.
+    weigh: Callable[[Sequence[int]], Sequence[AnyExplanation]] | None = None
     findings: Sequence[Finding] = ()  # signs of degeneration
     facts: Mapping[str, str] = field(default_factory=dict)  # method, budget, data, ...
     budgets: Mapping[Budget, Scores] = field(default_factory=dict)  # the scores at several budgets
@@ -214,11 +217,11 @@ def class_table(class_results: ClassResults) -> HtmlTable:
 def confusion_tables(class_results: ClassResults) -> list[HtmlTable]:
     """The confusion table, or the most frequent confusions of many classes; empty if there are none.
 
-    More than two classes are numbered, so that the table is narrow whatever their names are.
+    More than two classes, and long names, are numbered, so that the table is narrow whatever the names are.
     """
     if len(class_results.names) <= MAX_CLASSES:
         columns, rows = list(class_results.names), list(class_results.names)
-        if len(rows) > 2:
+        if len(rows) > 2 or max(map(len, rows)) > MAX_HEADING:
             columns = [str(k + 1) for k in range(len(rows))]
             rows = [f"{k}  {name}" for k, name in zip(columns, rows, strict=True)]
         counts = class_results.confusions.tolist()
@@ -250,7 +253,7 @@ def _words(report: Report, summary: Overview) -> Section | None:
     pairs = any(isinstance(one, PairExplanation) for one in report.explanations)
     columns = [
         WordColumn(
-            f"{group.name} ({group.texts} {'pairs' if pairs else 'texts'})",
+            f"{group.name} ({group.texts} {'pair' if pairs else 'text'}{'' if group.texts == 1 else 's'})",
             [
                 WordEntry(unit_text(use.word), use.selected, use.seen, _excerpts(report, use))
                 for use in group.words[: report.words]
@@ -296,8 +299,8 @@ def _example_section(report: Report, title: str, numbers: Sequence[int], text: s
     if not numbers:
         return None
     truths = None if report.truths is None else [report.truths[number] for number in numbers]
-    explanations = [report.explanations[number] for number in numbers]
-    return Section(title, text=text, explanations=explanations, truths=truths, correct=report.correct)
+    drawn = [report.explanations[number] for number in numbers] if report.weigh is None else report.weigh(numbers)
+    return Section(title, text=text, explanations=drawn, truths=truths, correct=report.correct)
 
 
 def attribution_table(report: AttributionReport) -> HtmlTable:

@@ -42,6 +42,7 @@ from rationalizer.progress import Form, is_interactive, show_progress
 from rationalizer.text.language import Languages
 from rationalizer.training.checkpoint import Checkpoint, CheckpointFile, data_digest, require_same, run_identity
 from rationalizer.training.corpus_checks import check_corpus
+from rationalizer.training.data_defaults import settle
 from rationalizer.training.denormals import denormals_as_zero
 from rationalizer.training.distributed import (
     build_fabric,
@@ -85,7 +86,7 @@ def train(
 
     Args:
         corpus: `train` is learned from; `dev` decides when to stop and which epoch's weights are kept.
-        config: see `configure`.
+        config: see `configure`. The model's config has the values of settings that the data decide (see `settle`).
         run_dir: the folder of the run (see `trained_model.py`); None writes nothing.
         resume: continue the run in `run_dir` from its last checkpoint, to the weights it would have reached
             without the interruption. A finished run is loaded; if there is none, one is started.
@@ -102,6 +103,7 @@ def train(
         start: the model to go on from: its weights, words and classes instead of new ones. It stays as it is.
     """
     check_corpus(corpus, config)
+    config = settle(config, corpus, None if start is None else start.config)
     directory = Path(run_dir) if run_dir is not None else None
     if directory is None and resume:
         raise ValueError("resume=True needs the run_dir of the run to resume")

@@ -20,6 +20,8 @@ from rationalizer.ranges import Range, Temperature
 from rationalizer.text.budget import AverageBounds
 
 Transition = Annotated[float, Range(-1e4, 1e4)]  # below 0 it is a penalty on neighbours
+TRANSITION, LONG_TRANSITION = 0.1, 1.0  # the defaults of spectra for short and for long texts
+AnyTransition = Annotated[float | None, Range(-1e4, 1e4, none=True)]
 Spread = Annotated[float | None, Range(1e-4, 1e4, none=True)]
 Bonus = Annotated[float, Range(0, 1e4)]  # the closed form does not allow a penalty
 Tolerance = Annotated[float, Range(0, 1)]
@@ -39,7 +41,12 @@ class StructuredExtractor(LinearExtractor, AverageMethod):
     supports_factors = True
 
     def __init__(
-        self, size: int, *, temperature: Temperature = 1.0, transition: Transition = 0.1, start_spread: Spread = None
+        self,
+        size: int,
+        *,
+        temperature: Temperature = 1.0,
+        transition: Transition = TRANSITION,
+        start_spread: Spread = None,
     ) -> None:
         super().__init__(size)
         # All scores start positive, so that the budget binds: then only differences of scores matter and the bias
@@ -199,11 +206,15 @@ class Spectra(StructuredExtractor):
     from the exact solution by `mask_tolerance`, which saves time if scores hardly differ; decoding is exact.
 
     Args:
+        transition: added to the score for each pair of selected neighbours: the larger, the longer and fewer the spans;
+            none: 0.1, or 1 if the training texts have more than 100 words on average.
         mask_tolerance: how far selections in training may be from the optimum; 0: exact.
     """
 
-    def __init__(self, size: int, *, mask_tolerance: Tolerance = 1e-3, **settings: Any) -> None:
-        super().__init__(size, **settings)
+    def __init__(
+        self, size: int, *, transition: AnyTransition = None, mask_tolerance: Tolerance = 1e-3, **settings: Any
+    ) -> None:
+        super().__init__(size, transition=TRANSITION if transition is None else transition, **settings)
         self.mask_tolerance = mask_tolerance
 
     def relax(

@@ -20,7 +20,7 @@ async function request(path, options = {}) {
     if (response.ok) return response;
     const { error } = await response.json().catch(() => ({}));
     if (response.status !== 401) {
-      const problem = error ? `${error.problem}; ${error.remedy}.` : `The server answered ${response.status}.`;
+      const problem = error ? `${error.problem}; ${error.remedy.replace(/[^.?!]$/, "$&.")}` : `The server answered ${response.status}.`;
       throw Object.assign(new Error(problem), { status: response.status, field: error?.field ?? "" });
     }
     // Another request may have stored the right token in the meantime.

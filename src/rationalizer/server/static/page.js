@@ -66,6 +66,7 @@ async function explain() {
   state.asking?.abort();
   const ready = fields().every((field) => field.value.trim());
   measure();
+  fitFields();
   markExample();
   if (!ready || fields().some((field) => length(field) > state.limits.characters)) {
     clear();
@@ -157,44 +158,6 @@ function budgetNote(answer) {
   return model(answer.model).follows_budget ? describeBudgetValue(answer) : "no budget";
 }
 
-function downloads(body, answer) {
-  const row = make("div", "Download as ", { class: "downloads" });
-  const files = {
-    HTML: async () => (await post("render/html", body)).blob(),
-    SVG: async () => (await post("render/svg", body)).blob(),
-    JSON: async () => {
-      const { html, ...explanation } = answer.explanations[0];
-      const { model: name, budget, budget_unit, constraints } = answer;
-      const kept = { model: name, budget, budget_unit, constraints, explanation };
-      return new Blob([JSON.stringify(kept, null, 1)], { type: "application/json" });
-    },
-  };
-  for (const [kind, load] of Object.entries(files)) {
-    const name = `${answer.model}.${kind.toLowerCase()}`;
-    const button = make("button", kind, { type: "button", "aria-label": `Download ${name}` });
-    button.addEventListener("click", () => save(load, name));
-    row.append(button);
-  }
-  if (state.corrections === showsPairs()) row.append(correctionLink());
-  return row;
-}
-
-/* A link to the annotation page with these texts; as its opener, this tab also hands on its token. */
-function correctionLink() {
-  const href = `annotate/#${new URLSearchParams(texts())}`;
-  return make("a", "Correct this", { href, target: "_blank", rel: "opener" });
-}
-
-async function save(load, name) {
-  try {
-    const address = URL.createObjectURL(await load());
-    make("a", "", { href: address, download: name }).click();
-    setTimeout(() => URL.revokeObjectURL(address), 10_000);
-  } catch (error) {
-    showProblem(describeError(error));
-  }
-}
-
 /* ---- the form ---- */
 
 function measure() {
@@ -204,6 +167,15 @@ function measure() {
   hint.classList.toggle("over", longest > limit);
   if (longest > limit) hint.textContent = `${longest} characters; the maximum is ${limit}. Shorten the text.`;
   else hint.textContent = longest > limit / 2 ? `${longest} of ${limit} characters` : "";
+}
+
+/* Fields are as high as their texts; a browser that cannot do that by itself gets their heights. */
+function fitFields() {
+  if (CSS.supports("field-sizing", "content")) return;
+  for (const field of fields()) {
+    field.style.height = "auto";
+    field.style.height = `${field.scrollHeight + field.offsetHeight - field.clientHeight}px`;
+  }
 }
 
 function setUpModels() {
