@@ -51,7 +51,7 @@ def test_settings_of_every_method(method, pairs):
 
 def test_settings_of_spectra():
     printed = run("settings", "spectra").stdout
-    assert re.search(r"transition +│ 0.1 +│ number from -10000 to 10000", printed)
+    assert re.search(r"transition +│ none +│ number from -10000 to 10000", printed)
     assert re.search(r"patience +│ 5 +│ whole number from 1 to 1,000,000, or none +│ epochs without", printed)
     assert "embeddings" in printed
     assert "did you mean 'spectra'" in refused("settings", "spektra")

@@ -120,5 +120,5 @@ def test_bad_rows_are_named(folder):
     for label, problem in (("food;food", "twice"), ("food;;room", "empty")):
         data = write(folder / "bad.csv", ("text", "label"), [("a b", "food"), ("c d", label), ("e f", "room")] * 5)
         message = refused("train", data, "--task", "multi-label", *SMALL, "--out", folder / "bad")
-        assert "row 2" in message
+        assert "rows 2, 5, 8" in message
         assert problem in message

@@ -22,7 +22,8 @@ TEXTS = (
 
 def save_model(folder: Path, method="spectra", *, classes=("no", "yes"), target=None, calibration=None, **settings):
     """Save an untrained model; return its folder."""
-    config = configure(method, {"seed": 1, **settings})
+    chosen = {"transition": 0.1} if method == "spectra" else {}  # a training would choose it by the texts
+    config = configure(method, {"seed": 1, **chosen, **settings})
     torch.manual_seed(1)
     words = Counter(word for text in TEXTS for word in split_words(text)[0])
     description = Description(config, "regression" if target else "classification", tuple(classes), target or {})

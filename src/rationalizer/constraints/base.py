@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 from rationalizer.discovery import PLUGINS, Registry, load_plugins
 from rationalizer.plurals import count_of
 from rationalizer.ranges import check_ranges, ranges_of
-from rationalizer.suggestions import closest, did_you_mean
+from rationalizer.suggestions import did_you_mean
 from rationalizer.text import AnyExample
 from rationalizer.text.errors import InputError, short_repr
 
@@ -229,11 +229,9 @@ def get_constraint(name: str) -> type[Constraint]:
     if key not in CONSTRAINTS:
         load_plugins(again=True)
     if key not in CONSTRAINTS:
-        remedy = did_you_mean(key, CONSTRAINTS)
-        if closest(key, CONSTRAINTS) is None:
-            remedy += (
-                "; if it is your own, import the module that registers it first, or make it an entry point of the "
-                f"group {PLUGINS}"
-            )
-        raise InputError(f"there is no constraint {short_repr(name)}", remedy)
+        raise InputError(
+            f"there is no constraint {short_repr(name)}",
+            f"{did_you_mean(key, CONSTRAINTS)}; if it is your own, import the module that registers it first, or make "
+            f"it an entry point of the group {PLUGINS}",
+        )
     return CONSTRAINTS[key]

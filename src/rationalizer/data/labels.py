@@ -199,8 +199,8 @@ def _names(values: Any) -> Names:
         names.append(str(plain(value)))
     twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
     if twice is not None:
-        numbers = " A 0/1 matrix must be an array." if set(names) <= {"0", "1"} else ""
-        raise DataError(f"the label {twice!r} comes twice in {short_repr(list(values))}", f"name it once.{numbers}")
+        numbers = "; a 0/1 matrix must be an array" if set(names) <= {"0", "1"} else ""
+        raise DataError(f"the label {twice!r} comes twice in {short_repr(list(values))}", f"name it once{numbers}")
     return Names(sorted(names))
 
 

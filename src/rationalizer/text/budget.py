@@ -132,8 +132,8 @@ class Budget:
             if text.endswith("%"):
                 return cls.share(_parse_share(text))
             return cls.count(int(text)) if text.isdecimal() else cls.share(float(text))
-        except InputError:  # it names the problem
-            raise
+        except InputError as error:
+            raise error.prefixed(f"a budget was expected, got {short_repr(text)}: ") from None
         except ValueError:
             raise InputError(f"a budget was expected, got {short_repr(text)}", _REMEDY) from None
 
