@@ -1,4 +1,4 @@
-"""Audit an ordinary classifier with attributions: fine-tune a transformer on whole texts, show the words that count most.
+"""Audit a classifier with attributions: fine-tune a transformer on whole texts, and show the words that count most.
 
     python scripts/audit_post_hoc.py DATA ENCODER OUT [--dataset sst] [--epochs 3] [--share 0.2]
 
