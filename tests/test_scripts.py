@@ -10,7 +10,8 @@ SCRIPTS = sorted((Path(__file__).parents[1] / "scripts").glob("*.py"))
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_scripts_are_importable_and_documented(path):
+def test_scripts_are_importable_and_documented(path, monkeypatch):
+    monkeypatch.syspath_prepend(path.parent)  # as in `python scripts/NAME.py`
     assert f"python scripts/{path.name}" in (ast.get_docstring(ast.parse(path.read_text())) or "")
     assert callable(runpy.run_path(str(path))["main"])
 

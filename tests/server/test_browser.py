@@ -360,7 +360,7 @@ def test_mistyped_constraint_changes_nothing_else(outsider, server):
     offers = page.locator("#offers button").count()
     page.get_by_label("Another constraint").fill("span=1")
     page.keyboard.press("Enter")
-    expect(page.locator("#constraints-problem")).to_have_text("there is no constraint 'span'; did you mean 'spans'?")
+    expect(page.locator("#constraints-problem")).to_contain_text("did you mean 'spans'?")
     assert page.locator("#problem").is_hidden()
     assert page.get_by_label("Another constraint").input_value() == "span=1"  # to be corrected
     assert page.locator("#offers button").count() == offers
