@@ -1,10 +1,11 @@
 """Train the starter models of the package, score them on held-out data and write their cards.
 
-    python scripts/build_starters.py sentiment nli --data data
+    python scripts/build_starters.py sentiment nli align --data data
     python scripts/build_starters.py nli --data data --device cuda --runs runs/starters
-    python scripts/build_starters.py sentiment nli --renew    # rewrite in the current format, without data
+    python scripts/build_starters.py sentiment nli align --renew    # rewrite in the current format, without data
 
-`--data` contains the folders `sst`, `imdb`, `snli` and `yelp_hat` (evaluation only), with one Parquet file per split.
+`--data` contains the folders `sst`, `imdb`, `snli`, `word_alignment` and `yelp_hat` (evaluation only), with one Parquet
+file per split.
 The models contain single words of the training texts (the vocabulary), but no texts. Runs are saved in `--runs`;
 finished runs are not trained again. The scores are those of the compact model that is shipped.
 """
@@ -16,10 +17,10 @@ import random
 import re
 import tempfile
 from argparse import ArgumentParser
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from pyarrow.parquet import read_table
@@ -33,10 +34,19 @@ from rationalizer.models import TrainedModel
 from rationalizer.models.atomic_files import read_record, read_tensors, write_record, write_tensors
 from rationalizer.models.format_upgrade import FORMAT, find_file, upgrade_weights
 from rationalizer.models.trained_model import CONFIG, ENCODER_FILE, HISTORY, MODEL
+from rationalizer.text import split_words
 
 SEED = 0
 SCORED = 5_000  # of the 25,000 reviews in IMDB's test split
-Split = tuple[list[Any], list[str]]
+Links = list[tuple[int, int]]
+
+
+class Split(NamedTuple):
+    """Texts, or pairs of texts, with labels and, for alignments, the links that people drew."""
+
+    texts: list[Any]
+    labels: list[str]
+    links: list[Links] | None = None
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -46,12 +56,17 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 def join_tokens(tokens: list[str]) -> str:
     """Return a tokenized sentence in ordinary spelling."""
-    text = " ".join(_MARKS.get(token, token.replace("\\/", "/")) for token in tokens)
+    text = " ".join(map(as_written, tokens))
     text = re.sub(r" (n't|'(?:s|re|ve|m|ll|d)\b|[,.;:!?)%])", r"\1", text, flags=re.IGNORECASE)
     return text.replace("( ", "(")
 
 
-_MARKS = {"-LRB-": "(", "-RRB-": ")", "``": '"', "''": '"'}
+def as_written(token: str) -> str:
+    """Return a token of a treebank as it is written in a text."""
+    return _SPELLINGS.get(token.upper(), token.replace("\\/", "/"))
+
+
+_SPELLINGS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "``": '"', "''": '"'}
 
 
 # -- sentiment: sentences and phrases of SST, reviews of IMDB ---------------------------------------------------------
@@ -66,7 +81,7 @@ HELD_OUT = 1_000  # IMDB reviews not used for training; the first half is part o
 
 def sst(path: Path) -> Split:
     labelled = [row for row in rows(path) if row["label"] >= 0]
-    return [join_tokens(row["tokens"]) for row in labelled], [POLARITY[row["label"]] for row in labelled]
+    return Split([join_tokens(row["tokens"]) for row in labelled], [POLARITY[row["label"]] for row in labelled])
 
 
 def nodes(tree: str) -> list[tuple[int, list[str]]]:
@@ -93,14 +108,14 @@ def phrases(path: Path, count: int) -> Split:
             if label != 2 and len(tokens) >= 3:
                 polarity[join_tokens(tokens)] = POLARITY[label > 2]
     drawn = random.Random(SEED).sample(sorted(polarity), count)
-    return drawn, [polarity[text] for text in drawn]
+    return Split(drawn, [polarity[text] for text in drawn])
 
 
 def imdb(path: Path) -> Split:
     shuffled = rows(path)
     random.Random(SEED).shuffle(shuffled)
     texts = [re.sub(r"\s*(?:<br */?>\s*)+", " ", row["text"]) for row in shuffled]
-    return texts, [POLARITY[row["label"]] for row in shuffled]
+    return Split(texts, [POLARITY[row["label"]] for row in shuffled])
 
 
 def ending(text: str, words: int = 25) -> str:
@@ -126,14 +141,13 @@ class Recipe:
 
 
 def sentiment(data: Path) -> Recipe:
-    texts, labels = imdb(data / "imdb" / "train.parquet")
-    held_out = texts[:HELD_OUT], labels[:HELD_OUT]
+    texts, labels, _ = imdb(data / "imdb" / "train.parquet")
     rest = list(zip(texts[HELD_OUT:], labels[HELD_OUT:], strict=True))
     short = [(text, label) for text, label in rest if len(text.split()) <= MAX_WORDS]
     whole, ends = short[:REVIEWS], short[REVIEWS : REVIEWS + ENDINGS]
     sentences, parts = sst(data / "sst" / "train.parquet"), phrases(data / "sst" / "train.parquet", PHRASES)
     dev = sst(data / "sst" / "dev.parquet")
-    test_texts, test_labels = imdb(data / "imdb" / "test.parquet")
+    test_texts, test_labels, _ = imdb(data / "imdb" / "test.parquet")
     yelp = rows(data / "yelp_hat" / "dev.parquet")
     return Recipe(
         method="spectra",
@@ -141,15 +155,15 @@ def sentiment(data: Path) -> Recipe:
             **{"epochs": 5, "min_epochs": 5, "patience": 5, "batch_size": 64, "decay": True, "warmup": 0.02},
             **{"min_count": 5, "hidden": 64, "seed": SEED, "keep_examples": 0},
         },
-        train=(
-            [*sentences[0], *parts[0], *(text for text, _ in whole), *(ending(text) for text, _ in ends)],
-            [*sentences[1], *parts[1], *(label for _, label in whole + ends)],
+        train=Split(
+            [*sentences.texts, *parts.texts, *(text for text, _ in whole), *(ending(text) for text, _ in ends)],
+            [*sentences.labels, *parts.labels, *(label for _, label in whole + ends)],
         ),
-        dev=(dev[0] + held_out[0][: HELD_OUT // 2], dev[1] + held_out[1][: HELD_OUT // 2]),
+        dev=Split(dev.texts + texts[: HELD_OUT // 2], dev.labels + labels[: HELD_OUT // 2]),
         tests={
             "SST test, 1,821 sentences": sst(data / "sst" / "test.parquet"),
-            f"IMDB test, {SCORED:,} reviews": (test_texts[:SCORED], test_labels[:SCORED]),
-            "Yelp-HAT, 1,000 reviews of places": (
+            f"IMDB test, {SCORED:,} reviews": Split(test_texts[:SCORED], test_labels[:SCORED]),
+            "Yelp-HAT, 1,000 reviews of places": Split(
                 [row["text"] for row in yelp],
                 [POLARITY[int(row["label"])] for row in yelp],
             ),
@@ -160,7 +174,7 @@ def sentiment(data: Path) -> Recipe:
             data=(
                 {
                     "name": "Stanford Sentiment Treebank",
-                    "use": f"training ({len(sentences[0]):,} sentences, {PHRASES:,} phrases)",
+                    "use": f"training ({len(sentences.texts):,} sentences, {PHRASES:,} phrases)",
                     "terms": "published for research, without a licence",
                 },
                 {
@@ -217,9 +231,9 @@ def nli(data: Path) -> Recipe:
             **{"epochs": 2, "min_epochs": 2, "patience": 2, "batch_size": 128, "decay": True, "warmup": 0.05},
             **{"learning_rate": 2e-3, "min_count": 3, "hidden": 64, "seed": SEED, "keep_examples": 0},
         },
-        train=(pairs[:-DEV_PAIRS], labels[:-DEV_PAIRS]),
-        dev=(pairs[-DEV_PAIRS:], labels[-DEV_PAIRS:]),
-        tests={f"SNLI dev, {len(held_out):,} pairs": (dev_pairs, [RELATIONS[row["label"]] for row in held_out])},
+        train=Split(pairs[:-DEV_PAIRS], labels[:-DEV_PAIRS]),
+        dev=Split(pairs[-DEV_PAIRS:], labels[-DEV_PAIRS:]),
+        tests={f"SNLI dev, {len(held_out):,} pairs": Split(dev_pairs, [RELATIONS[row["label"]] for row in held_out])},
         facts=Facts(
             about="Predicts whether a second English sentence follows from the first, contradicts it, or neither, and "
             "shows which words it compared.",
@@ -255,25 +269,115 @@ def nli(data: Path) -> Recipe:
     )
 
 
-# -- both --------------------------------------------------------------------------------------------------------------
+# -- align: word alignments of paraphrases and of texts with their hypotheses ------------------------------------------
 
-RECIPES: dict[str, Callable[[Path], Recipe]] = {"sentiment": sentiment, "nli": nli}
+ALIGNED = {"msr_rte": "MSR-RTE", "edinburgh": "Edinburgh++", "mtref": "MultiMWA-MTRef", "wiki": "MultiMWA-Wiki"}
+TO_SELECT = 12  # one in so many training pairs is in the dev set, which selects the epoch
+
+
+def words_of_tokens(tokens: list[str], words: Sequence[str]) -> list[list[int]]:
+    """For each token, the indices of the words that share characters with it; both cover the same text."""
+    written = [as_written(token) for token in tokens]
+    assert "".join(written) == "".join(words), (tokens, words)
+    of_characters = [[k for k, part in enumerate(parts) for _ in part] for parts in (written, words)]
+    found: list[list[int]] = [[] for _ in tokens]
+    for token, word in sorted(set(zip(*of_characters, strict=True))):
+        found[token].append(word)
+    return found
+
+
+def tokenized(path: Path) -> Split:
+    """Return pairs of token lists, with the sure links between them."""
+    found = rows(path)
+    pairs = [(row["source_tokens"], row["target_tokens"]) for row in found]
+    return Split(pairs, ["pair"] * len(pairs), [[(i, j) for i, j in row["sure"]] for row in found])
+
+
+def alignments(path: Path) -> Split:
+    """Return pairs in ordinary spelling, with the sure links between their words."""
+    pairs, links = [], []
+    for row in rows(path):
+        sides = [row["source_tokens"], row["target_tokens"]]
+        pair = tuple(map(join_tokens, sides))
+        first, second = (
+            words_of_tokens(tokens, split_words(text)[0]) for tokens, text in zip(sides, pair, strict=True)
+        )
+        pairs.append(pair)
+        links.append(sorted({(i, j) for a, b in row["sure"] for i in first[a] for j in second[b]}))
+    return Split(pairs, ["pair"] * len(pairs), links)
+
+
+def align(data: Path) -> Recipe:
+    folder = data / "word_alignment"
+    train, dev = Split([], [], []), Split([], [], [])
+    for name in ALIGNED:
+        found = list(zip(*alignments(folder / f"{name}_train.parquet"), strict=True))
+        random.Random(SEED).shuffle(found)
+        for part, chosen in ((dev, found[: len(found) // TO_SELECT]), (train, found[len(found) // TO_SELECT :])):
+            for column, values in zip(part, zip(*chosen, strict=True), strict=True):
+                column.extend(values)
+    scored = {f"{name} dev": tokenized(folder / f"{key}_dev.parquet") for key, name in ALIGNED.items()}
+    return Recipe(
+        method="at-most-one",
+        settings={
+            **{"annotation_weight": 1.0, "punctuation": "count", "epochs": 12, "batch_size": 16, "dropout": 0.3},
+            **{"averaging": 0.99, "min_count": 3, "hidden": 64, "seed": SEED, "keep_examples": 0},
+        },
+        train=train,
+        dev=dev,
+        tests={f"{name}, {len(split.texts)} pairs": split for name, split in scored.items()},
+        facts=Facts(
+            about="Aligns the words of two English sentences that say the same or nearly the same: each word with at "
+            "most one of the other sentence. It predicts no label.",
+            data=(
+                {
+                    "name": "MSR-RTE (Brockett, 2007), Edinburgh++ (Cohn et al., 2008), MultiMWA (Lan et al., 2021)",
+                    "use": f"training ({len(train.texts):,} pairs with the links that people drew)",
+                    "terms": "published for research",
+                },
+                {
+                    "name": "GloVe 6B",
+                    "use": "word vectors (those of the package)",
+                    "terms": "public domain (PDDL 1.0)",
+                },
+            ),
+            limits=(
+                "People also align phrases, several words with several; this model aligns a word with one word.",
+                "It was trained on news, encyclopedia articles and translations, and expects related sentences. Of "
+                "unrelated ones it aligns words that are merely similar.",
+            ),
+        ),
+        examples=[
+            ("The committee rejected the proposal on Monday.", "On Monday, the plan was turned down by the committee."),
+            ("She bought a used car for her daughter.", "The mother purchased a second-hand car for her child."),
+            ("The storm left thousands of homes without power.", "Thousands of houses lost electricity in the storm."),
+            ("Scientists found water ice near the moon's south pole.", "Ice was discovered at the lunar south pole."),
+        ],
+    )
+
+
+# -- all --------------------------------------------------------------------------------------------------------------
+
+RECIPES: dict[str, Callable[[Path], Recipe]] = {"sentiment": sentiment, "nli": nli, "align": align}
+
+
+SCORES = ("accuracy", "macro_f1", "size", "alignments", "alignment_precision", "alignment_recall", "alignment_f1")
 
 
 def score(model: Rationalizer, split: Split) -> dict[str, float]:
     trained = model.trained
-    texts, labels = split
-    classes = trained.classes
-    examples = make_examples(texts, labels, None, classes, pairs=model.pairs, rule=trained.encoder.rule)
+    options = {"pairs": model.pairs, "rule": trained.encoder.rule}
+    examples = make_examples(split.texts, split.labels, split.links, trained.classes, **options)
     scores = evaluate(trained, examples).as_dict()
-    return {name: round(scores[name], 4) for name in ("accuracy", "macro_f1", "size", "alignments") if name in scores}
+    return {name: round(scores[name], 4) for name in SCORES if scores.get(name) is not None}
 
 
 def build(name: str, data: Path, runs: Path, out: Path, device: str) -> None:
     recipe = RECIPES[name](data)
-    print(f"{name}: {len(recipe.train[0]):,} texts, {recipe.method}, {recipe.settings}", flush=True)
+    print(f"{name}: {len(recipe.train.texts):,} texts, {recipe.method}, {recipe.settings}", flush=True)
     model = Rationalizer(recipe.method, **recipe.settings)
-    model.fit(*recipe.train, dev=recipe.dev, run_dir=runs / name, resume=True, device=device)
+    texts, labels, links = recipe.train
+    model.fit(texts, labels, annotations=links, dev=recipe.dev, run_dir=runs / name, resume=True, device=device)
     with tempfile.TemporaryDirectory() as folder:
         model.trained.save(folder, compact=True)
         shipped = Rationalizer.load(folder)

@@ -48,6 +48,7 @@ from rationalizer.word_support import MAX_TOKENS
 
 MAX_SUGGESTIONS = 16  # texts of one call for which the smallest budget that would work is looked for
 ConstraintsArgument = Iterable[Constraint | str] | None  # None: the model's own constraints
+Dev = tuple[Iterable[Any], Iterable[Any]] | tuple[Iterable[Any], Iterable[Any], Iterable[Any] | None]
 
 
 class Rationalizer(SavingMixin):
@@ -94,7 +95,7 @@ class Rationalizer(SavingMixin):
         *,
         budget: Budget | float | str | None = None,
         annotations: Iterable[Any] | None = None,
-        dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
+        dev: Dev | None = None,
         task: Task | None = None,
         sample_weight: Iterable[float] | None = None,
         classes: Sequence[Any] | None = None,
@@ -121,7 +122,8 @@ class Rationalizer(SavingMixin):
             annotations: human annotations: for each text a token mask or character spans, or a mapping from labels to
                 these; for each pair the aligned words as (i, j). The model learns from them if `annotation_weight` is
                 above 0.
-            dev: (texts, labels) for early stopping; by default a tenth of the texts is held out.
+            dev: (texts, labels), or (texts, labels, annotations), for early stopping; by default a tenth of the texts
+                is held out.
             task: "classification" or "regression", if the labels leave it open; "multi-label" for strings of several
                 labels such as "food;service".
             sample_weight: a factor of the loss of each text, at least 0, in training and in early stopping. Class
@@ -637,7 +639,7 @@ def _corpus(
     texts: Iterable[Any],
     labels: Iterable[Any],
     annotations: Iterable[Any] | None,
-    dev: tuple[Iterable[Any], Iterable[Any]] | None,
+    dev: Dev | None,
     task: Task | None,
     names: Sequence[Any] | None,
     start: TrainedModel | None,
@@ -661,9 +663,12 @@ def _corpus(
     corpus = replace(corpus, columns=names_of(texts, labels, pairs=config.pairs))
     if dev is None:
         return corpus
-    dev_texts, dev_labels = dev
+    if len(dev) not in (2, 3):
+        raise ValueError(f"dev has {len(dev)} items; pass (texts, labels) or (texts, labels, annotations)")
+    dev_texts, dev_labels, dev_annotations = (*dev, None)[:3]
     scheme = Labels(corpus.task, corpus.classes, corpus.targets)
-    held_out = make_examples(dev_texts, dev_labels, pairs=config.pairs, rule=corpus.rule, scheme=scheme)
+    options: dict[str, Any] = {"pairs": config.pairs, "rule": corpus.rule, "scheme": scheme}
+    held_out = make_examples(dev_texts, dev_labels, dev_annotations, **options)
     return replace(corpus, dev=held_out)
 
 

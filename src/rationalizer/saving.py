@@ -117,7 +117,7 @@ class SavingMixin(EstimatorMixin):
         """Load a model from a folder, from the package (a starter model) or from the Hugging Face Hub.
 
         Args:
-            model: a folder; "sentiment" or "nli"; or "org/name" (extra `hub`).
+            model: a folder; "sentiment", "nli" or "align"; or "org/name" (extra `hub`).
             device: "cpu", "cuda", "cuda:1", "mps"; or "auto", a GPU if available.
             revision: for a model of the Hub, a branch, tag or commit; "org/name@revision" means the same.
         """

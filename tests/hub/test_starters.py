@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rationalizer import Rationalizer
+from rationalizer import ExportedModel, Rationalizer
 from rationalizer.hub import STARTERS, locate, starter
 from rationalizer.models.atomic_files import read_record, write_record
 from rationalizer.models.trained_model import CONFIG, VECTORS
@@ -42,6 +42,20 @@ PAIRS = {
     ("A woman is reading a book on a bench.", "A woman is swimming in the sea."): "contradiction",
     ("A man in a suit walks down the street.", "The man is walking to his new job at the bank."): "neutral",
 }
+PARAPHRASES = {
+    ("The committee rejected the proposal on Monday.", "On Monday, the plan was turned down by the committee."): {
+        ("committee", "committee"),
+        ("proposal", "plan"),
+        ("rejected", "turned"),
+        ("Monday", "Monday"),
+        (".", "."),
+    },
+    ("She bought a used car for her daughter.", "The mother purchased a car for her child."): {
+        ("bought", "purchased"),
+        ("car", "car"),
+        ("daughter", "child"),
+    },
+}
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +68,11 @@ def nli():
     return Rationalizer.load("nli")
 
 
+@pytest.fixture(scope="module")
+def align():
+    return Rationalizer.load("align")
+
+
 @pytest.mark.parametrize("name", STARTERS)
 def test_size_and_card(name):
     found = starter(name)
@@ -63,17 +82,19 @@ def test_size_and_card(name):
     for row in found.facts.data:
         assert row["terms"] in card
     for row in found.facts.scores:
-        assert f"| {row['data']} | {row['accuracy']:.3f}".replace("| 0.", "| .") in card
+        first = row["accuracy"] if "accuracy" in row else row["alignment_f1"]
+        assert f"| {row['data']} | {first:.3f}".replace("| 0.", "| .") in card
     for limit in found.facts.limits:
         assert limit in card
     assert found.facts.about in card
 
 
 def test_scores():
-    scores = {row["data"].split(",")[0]: row["accuracy"] for name in STARTERS for row in starter(name).facts.scores}
-    assert scores["SST test"] > 0.8
-    assert scores["IMDB test"] > 0.85
-    assert scores["SNLI dev"] > 0.75
+    scores = {row["data"].split(",")[0]: row for name in STARTERS for row in starter(name).facts.scores}
+    assert scores["SST test"]["accuracy"] > 0.8
+    assert scores["IMDB test"]["accuracy"] > 0.85
+    assert scores["SNLI dev"]["accuracy"] > 0.75
+    assert scores["Edinburgh++ dev"]["alignment_f1"] > 0.82
 
 
 @pytest.mark.parametrize(("label", "texts"), [("negative", NEGATIVE), ("positive", POSITIVE)])
@@ -90,6 +111,14 @@ def test_everyday_pairs(nli):
         found = nli.explain(premise, hypothesis)
         assert found.label == label, (premise, hypothesis)
         assert found.pairs
+
+
+def test_everyday_paraphrases(align):
+    for (first, second), expected in PARAPHRASES.items():
+        found = align.explain(first, second)
+        links = {(link.premise, link.hypothesis) for link in found.words}
+        assert expected <= links, links
+        assert ExportedModel.load("align").explain(first, second).pairs == found.pairs
 
 
 def test_other_languages_warn(sentiment, nli):
@@ -123,7 +152,7 @@ def test_unknown_names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileNotFoundError, match="'sentiment'"):
         Rationalizer.load("sentimnt")
-    assert "no folder runs; starter models: sentiment, nli" in refused("explain", "runs", "A text.")
+    assert "no folder runs; starter models: sentiment, nli, align" in refused("explain", "runs", "A text.")
 
 
 def test_command_line():

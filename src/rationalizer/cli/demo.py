@@ -78,7 +78,7 @@ def _next_commands(folder: str, out_dir: Path) -> list[str]:
     return [
         f'{program} explain sentiment "The rooms were filthy but the staff was lovely."',
         *web,
-        f"{program} serve   # a web page with both starter models",
+        f"{program} serve   # a web page with two starter models",
         f"{program} evaluate {out_dir / 'stays'} --report report.html",
         f"{program} train your.csv --budget 20%   # columns: text,label",
     ]

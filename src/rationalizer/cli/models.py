@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from rationalizer.cli.base import command, out
 
 
@@ -10,18 +13,13 @@ def models() -> None:
     """List the starter models: small models that come with the package and need no training."""
     from rationalizer.hub import STARTERS, starter
     from rationalizer.hub.starters import CARD
-    from rationalizer.metrics import METRICS
 
     for one in map(starter, STARTERS):
         training = [row for row in one.facts.data if row["use"].startswith("training")]
-        show = METRICS["accuracy"].format_value
         facts = {
             "task": [one.facts.about],
             "trained on": [f"{row['name']} ({row['terms']})" for row in training],
-            "accuracy": [
-                f"{show(row['accuracy'])}, macro-F1 {show(row['macro_f1'])}, on {row['data']}"
-                for row in one.facts.scores
-            ],
+            "scores": [f"{_scores(row)}, on {row['data']}" for row in one.facts.scores],
             "size": [f"{one.bytes / 1e6:.1f} MB, plus the word vectors of the package"],
             "model card": [str(one.folder / CARD)],
         }
@@ -31,3 +29,10 @@ def models() -> None:
                 out.print(f"  {'' if k else name:<14}{line}", markup=False)
         out.print()
     out.print('rationalizer explain sentiment "A warm, funny film."', markup=False)
+
+
+def _scores(row: Mapping[str, Any]) -> str:
+    from rationalizer.metrics import METRICS
+
+    shown = [METRICS[name] for name in ("accuracy", "macro_f1", "alignment_f1") if name in row]
+    return ", ".join(f"{metric.description} {metric.format_value(row[metric.name])}" for metric in shown)

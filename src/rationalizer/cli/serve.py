@@ -41,7 +41,7 @@ def serve(
         list[Path] | None,
         typer.Argument(
             metavar="[RUN]...",
-            help="One trained model, or two to compare, as for `explain`; by default the starter models.",
+            help="One trained model, or two to compare, as for `explain`; by default `sentiment` and `nli`.",
         ),
     ] = None,
     *,
@@ -86,9 +86,7 @@ def serve(
     from rationalizer.server import Quotas, run
 
     if not runs:
-        from rationalizer.hub import STARTERS
-
-        runs = [Path(name) for name in STARTERS]
+        runs = [Path("sentiment"), Path("nli")]
     if len(runs) > 2:
         raise ValueError(f"the page shows at most two models, got {len(runs)}; remove {len(runs) - 2}")
     if token_file is not None:

@@ -94,7 +94,7 @@ class ExportedModel:
         """Load an exported model, or a BiLSTM model that was saved by `Rationalizer.save`.
 
         Args:
-            model: a folder; or "sentiment" or "nli", the starter models.
+            model: a folder; or "sentiment", "nli" or "align", the starter models.
             threads: CPU threads of ONNX Runtime; by default one for a BiLSTM, all for a transformer.
 
         Raises:

@@ -52,7 +52,7 @@ def export_site(
     from elsewhere.
 
     Args:
-        models: folders; "sentiment" or "nli"; or "org/name" of the Hugging Face Hub.
+        models: folders; "sentiment", "nli" or "align"; or "org/name" of the Hugging Face Hub.
         out: the folder to write; it must be empty or hold an earlier page, which is replaced.
         title: of the page; the names of the models by default.
         eight_bit, words: as for `export_model`.

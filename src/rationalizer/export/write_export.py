@@ -21,7 +21,7 @@ def export_model(model: str | Path, out: str | Path, *, eight_bit: bool = False,
     """Export a saved model to ONNX: graphs, vectors and rules in one folder, which needs neither PyTorch nor the model.
 
     Args:
-        model: a model's folder; "sentiment" or "nli"; or "org/name" of the Hugging Face Hub.
+        model: a model's folder; "sentiment", "nli" or "align"; or "org/name" of the Hugging Face Hub.
         out: the folder to write; it must be empty or hold an earlier export, which is replaced.
         eight_bit: store large tables of weights in 8 bits, which makes the files of a transformer four times smaller.
         words: keep only this many of the most frequent pretrained word vectors, and those of the words of the training

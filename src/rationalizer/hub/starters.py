@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 FACTS_FILE, CARD = "starter.json", "README.md"
-STARTERS: dict[str, Path] = {name: Path(__file__).parent.parent / "starters" / name for name in ("sentiment", "nli")}
+STARTERS: dict[str, Path] = {
+    name: Path(__file__).parent.parent / "starters" / name for name in ("sentiment", "nli", "align")
+}
 
 
 @dataclass(frozen=True)
