@@ -2,8 +2,9 @@
 
 Structured factors enter through known configurations. Each round solves the program over these, queries every oracle
 for the best configuration under the current multipliers, and adds it; if no oracle returns a better one, the solution
-over the known configurations is optimal over all. Early rounds stop the interior point far from the boundary, since
-central multipliers lead to good configurations sooner than extreme ones.
+over the known configurations is optimal over all. Each round continues from the exact solution of the one before. A
+linear program has many multipliers, of which central ones lead to good configurations sooner than extreme ones, so
+its early rounds stop an interior point far from the boundary instead.
 """
 
 from __future__ import annotations
@@ -79,8 +80,8 @@ def solve(
     if fresh.any():
         scores = literal_values(program, costs)  # first configurations are chosen by the literals' scores
         query_oracles(program, columns, temperature, scores, np.full((batch, program.copy_size.size), -np.inf), fresh)
-    gap = np.full(batch, _COARSE)
     convex = bool(program.quadratic.any())
+    gap = np.full(batch, EXACT if convex else _COARSE)
     warm = np.zeros(batch, np.bool_)
     for remaining in range(max_rounds, 0, -1):
         if remaining == 1:
