@@ -2,9 +2,11 @@
 
 Structured factors enter through known configurations. Each round solves the program over these, queries every oracle
 for the best configuration under the current multipliers, and adds it; if no oracle returns a better one, the solution
-over the known configurations is optimal over all. Each round continues from the exact solution of the one before. A
-linear program has many multipliers, of which central ones lead to good configurations sooner than extreme ones, so
-its early rounds stop an interior point far from the boundary instead.
+over the known configurations is optimal over all.
+
+If no variable is in two structured factors, each round continues from the exact solution of the one before. Otherwise,
+and in linear programs, there are many optimal multipliers, of which central ones lead to good configurations sooner than
+extreme ones; so early rounds stop an interior point far from the boundary instead.
 """
 
 from __future__ import annotations
@@ -80,8 +82,8 @@ def solve(
     if fresh.any():
         scores = literal_values(program, costs)  # first configurations are chosen by the literals' scores
         query_oracles(program, columns, temperature, scores, np.full((batch, program.copy_size.size), -np.inf), fresh)
-    convex = bool(program.quadratic.any())
-    gap = np.full(batch, EXACT if convex else _COARSE)
+    continues = program.quadratic.any() and program.early == program.copy_size.sum()
+    gap = np.full(batch, EXACT if continues else _COARSE)
     warm = np.zeros(batch, np.bool_)
     for remaining in range(max_rounds, 0, -1):
         if remaining == 1:
@@ -95,8 +97,9 @@ def solve(
         result.feasible &= ~stuck | added
         at_end = todo & (gap <= EXACT) & ~stuck
         ends = at_end & ~added
-        solve_known_columns(program, costs, gap, ends & warm, result, warm, settle=True)
-        warm = at_end & (result.residual <= result.tolerance) & convex
+        if (ends & warm).any():
+            solve_known_columns(program, costs, gap, ends & warm, result, warm, settle=True)
+        warm = at_end & (result.residual <= result.tolerance) & continues
         result.residual[at_end] = np.maximum(result.residual[at_end], excess[at_end])
         todo &= ~ends & result.feasible
         if not todo.any():
