@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import torch
 
-from benchmarks.timing import median_ms, print_table, verdict
+from benchmarks.timing import interleaved_ms, print_table, verdict
 from rationalizer import ops
 from rationalizer.graph import AtMostOne, Budget, FactorGraph, Pair, SequenceBudget
 
@@ -77,7 +77,7 @@ def main() -> None:
     for name, scale, shape, graph, op in cases:
         scores = (scale * torch.randn(shape, generator=generator, dtype=torch.float64)).requires_grad_()
         weights = torch.randn(shape, generator=generator, dtype=torch.float64)
-        outputs, times = [], []
+        outputs, steps = [], []
         for layer in (graph, op):
 
             def step(layer=layer, scores=scores, weights=weights):  # type: ignore[no-untyped-def]
@@ -87,7 +87,8 @@ def main() -> None:
                 return z.detach(), scores.grad
 
             outputs.append(step())
-            times.append(median_ms(step))
+            steps.append(step)
+        times = interleaved_ms(steps)
         off = max(float((a - b).abs().max()) for a, b in zip(*outputs, strict=True))
         same = "another problem" if op is _budget else f"{off:.0e}"
         ratio = times[0] / times[1]
