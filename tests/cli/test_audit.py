@@ -6,6 +6,7 @@ import pytest
 
 from rationalizer.data import load
 from tests.cli.calls import refused, run
+from tests.export.untrained_models import save_model
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,8 @@ def test_leak_has_exit_code_1(tmp_path):
     pairs = tmp_path / "pairs.jsonl"
     rows = [{"premise": f"a man number {k} plays music", "hypothesis": "somebody plays"} for k in range(30)]
     pairs.write_text("".join(json.dumps({**row, "label": "neutral"}) + "\n" for row in rows))
-    printed = run("audit", "nli", pairs, "--check", "replaced-words", code=1).output
+    model = save_model(tmp_path / "model", "at-most-one", premise_context="whole")
+    printed = run("audit", model, pairs, "--check", "replaced-words", code=1).output
     assert "1 leak found: replaced-words" in printed
 
 

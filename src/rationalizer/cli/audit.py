@@ -53,7 +53,7 @@ def audit(
     limit: Annotated[
         int, typer.Option(min=20, help="The largest number of texts; a random sample of more texts.")
     ] = 2000,
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
     report: Annotated[Path | None, typer.Option(help="Also write an HTML page to this file.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the results to this file.")] = None,
     device: Device = "auto",
