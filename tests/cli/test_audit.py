@@ -36,6 +36,17 @@ def test_leak_has_exit_code_1(tmp_path):
     assert "1 leak found: replaced-words" in printed
 
 
+def test_labels_are_optional(reviews, tmp_path):
+    texts = tmp_path / "texts.csv"
+    rows = [json.loads(line)["text"] for line in reviews.read_text().splitlines()]
+    texts.write_text("text\n" + "".join(f'"{row}"\n' for row in rows[:30]))
+    printed = run("audit", "sentiment", texts, "--check", "budget").output
+    assert "texts: 30," in printed
+    assert "accuracy" not in printed
+    assert "accuracy" in run("audit", "sentiment", reviews, "--check", "budget").output
+    assert "--split" in refused("audit", "sentiment", texts, "--split", "dev")
+
+
 def test_limit_takes_a_sample(reviews):
     assert "texts: 25," in run("audit", "sentiment", reviews, "--check", "budget", "--limit", 25).output
 
