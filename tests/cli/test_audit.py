@@ -30,7 +30,7 @@ def test_report_and_exit_code(reviews, tmp_path):
 def test_leak_has_exit_code_1(tmp_path):
     pairs = tmp_path / "pairs.jsonl"
     rows = [{"premise": f"a man number {k} plays music", "hypothesis": "somebody plays"} for k in range(30)]
-    pairs.write_text("".join(json.dumps({**row, "label": "neutral"}) + "\n" for row in rows))
+    pairs.write_text("".join(json.dumps({**row, "label": "no"}) + "\n" for row in rows))
     model = save_model(tmp_path / "model", "at-most-one", premise_context="whole")
     printed = run("audit", model, pairs, "--check", "replaced-words", code=1).output
     assert "1 leak found: replaced-words" in printed
