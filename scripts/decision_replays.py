@@ -2,8 +2,8 @@
 
     python scripts/decision_replays.py DATA [--decisions 1000]
 
-DATA has the folders `sst` and `snli` with Parquet files. The first line is about explanations without records (batches of
-128 instead of 1), the others about records, replayed in processes of their own. Printed are the decisions with other
+DATA has the folders `sst` and `snli` with Parquet files. The first line is about explanations without records (batches
+of 128 instead of 1), the others about records, replayed in processes of their own. Printed are the decisions with other
 bits, the largest difference of a probability, and the decisions with other words or another label.
 """
 

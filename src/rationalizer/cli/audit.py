@@ -104,8 +104,8 @@ def audit(
         if split is not None:
             raise ValueError(f"all rows of the file {data.source} are audited; omit --split")
         bad = BadRows(skip=data.options.skip_bad)
-        rows = rows_from_file(Path(data.source), data.options, rationalizer, bad)
-        split, examples = "all rows", [row.example for row in rows if row.example is not None]
+        read = rows_from_file(Path(data.source), data.options, rationalizer, bad)
+        split, examples = "all rows", [row.example for row in read if row.example is not None]
         warn(bad.messages())
     else:
         split, examples, _ = read_scored_examples(trained, data, split, whole_file=False)
