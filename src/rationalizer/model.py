@@ -14,8 +14,8 @@ from rationalizer.estimator.model_state import config_from_params
 from rationalizer.estimator.saving_methods import SavingMethods
 from rationalizer.estimator.scikit_learn_methods import ScikitLearnMethods
 from rationalizer.estimator.training_data import Dev, check_corpus, corpus_of, label_type
-from rationalizer.models.config import resolve_rationales
-from rationalizer.models.trained_model import LabelType
+from rationalizer.models.description import LabelType
+from rationalizer.models.setting_conflicts import resolve_rationales
 from rationalizer.text import Budget
 from rationalizer.training.class_balance import rare_classes_note
 from rationalizer.training.runs import read_run_record, run

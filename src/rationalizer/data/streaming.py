@@ -27,12 +27,13 @@ from rationalizer.data.column_names import Columns
 from rationalizer.data.corpus import Corpus, Target, default_budget
 from rationalizer.data.corpus_files import check_one_kind, find_splits
 from rationalizer.data.disk_examples import DiskExamples, Writer, signed, unsigned
-from rationalizer.data.examples import example_from_row
+from rationalizer.data.file_content import ending, stem
 from rationalizer.data.labels import Labels
 from rationalizer.data.read_options import OnProgress, ReadOptions
+from rationalizer.data.single_examples import example_from_row
 from rationalizer.data.splitting import dev_mask
 from rationalizer.data.streamed_labels import LabelsBuilder, is_usable
-from rationalizer.data.table_files import Table, columns_of, ending, stem, stream_table
+from rationalizer.data.table_files import Table, columns_of, stream_table
 from rationalizer.text.errors import DataError
 from rationalizer.text.word_splitting import rule_version
 

@@ -11,7 +11,8 @@ from rationalizer.data import Labels, make_examples
 from rationalizer.data.data_frames import is_table, texts_of
 from rationalizer.drawing import Label
 from rationalizer.explaining import as_label
-from rationalizer.models.config import Config, configure, with_constraints
+from rationalizer.models.config import Config, configure
+from rationalizer.models.setting_conflicts import with_constraints
 from rationalizer.models.trained_model import TrainedModel
 from rationalizer.not_fitted import not_fitted
 from rationalizer.text import AnyExample, Budget

@@ -12,7 +12,8 @@ from rationalizer.data import Corpus, Labels, make_corpus, make_examples
 from rationalizer.data.corpus import Task
 from rationalizer.data.data_frames import names_of
 from rationalizer.models.config import Config
-from rationalizer.models.trained_model import LabelType, TrainedModel
+from rationalizer.models.description import LabelType
+from rationalizer.models.trained_model import TrainedModel
 
 Dev = tuple[Iterable[Any], Iterable[Any]] | tuple[Iterable[Any], Iterable[Any], Iterable[Any] | None]
 

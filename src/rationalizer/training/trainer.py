@@ -22,6 +22,7 @@ from rationalizer.inference.several_targets import find_thresholds
 from rationalizer.models.atomic_files import write_record
 from rationalizer.models.batch_constraints import check_constraints
 from rationalizer.models.config import Config
+from rationalizer.models.description import Description, LabelType
 from rationalizer.models.devices import accelerator_settings, set_threads
 from rationalizer.models.format_upgrade import find_file
 from rationalizer.models.sample_texts import choose_samples
@@ -30,8 +31,6 @@ from rationalizer.models.trained_model import (
     CONFIG,
     ENCODER_FILE,
     HISTORY,
-    Description,
-    LabelType,
     TrainedModel,
     read_encoder_files,
     write_encoder_files,
