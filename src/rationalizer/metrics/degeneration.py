@@ -199,7 +199,7 @@ def size_skill(masks: Sequence[Any], truth: Sequence[Any]) -> float:
 
 
 def _probed_texts(labels: NDArray[Any], rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """A random sample of the texts whose class has enough of them for the probe, and the number of each one's class."""
+    """A random sample of the texts of classes that are large enough for the probe, and the class of each."""
     sample = rng.permutation(len(labels))[:_SAMPLE]
     _, codes, counts = np.unique(labels[sample], return_inverse=True, return_counts=True)
     sample = sample[counts[codes] >= FOLDS]

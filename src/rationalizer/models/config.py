@@ -148,7 +148,7 @@ def configure(
         dataset: the name of a dataset with a preset.
         pairs: whether the data are pairs of texts. By default the method decides; "gumbel" exists for both, and is
             then taken for single texts.
-        stored: whether the settings are those of a trained model, whose folder holds its encoder.
+        stored: whether the settings are those of a trained model; its folder then holds the encoder.
     """
     is_single = pairs is False or (method in EXTRACTORS and method not in ALIGNERS)
     if pairs is None:

@@ -21,7 +21,7 @@ from rationalizer.text.budget import Budget
 from rationalizer.text.errors import DataError
 
 CLASSES = ("entailment", "neutral", "contradiction")
-NO_GOLD_LABEL = (-1, "-")  # pairs on whose label the annotators did not agree, by number or by name
+NO_GOLD_LABEL = (-1, "-")  # the label of pairs on which the annotators did not agree, by number or by name
 EXTRA_COLUMNS = ("sentence1", "sentence2", "gold_label", "heuristic", "subcase")
 PREPARED = Columns(text=None, tokens=None, premise_tokens=None, hypothesis_tokens=None, alignment=None)
 
