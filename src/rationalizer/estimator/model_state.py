@@ -73,8 +73,8 @@ class ModelState:
 
     @property
     def thresholds(self) -> dict[str, float]:
-        """Of several labels: the probability from which a text has the label. They are calibrated on dev for the best
-        F1 of each; setting them, some by name or one number for all, changes a trained model at once."""
+        """For models with several labels: the probability from which a text has each label. They are calibrated on dev
+        for the best F1. Setting them, some by name or one number for all, changes a trained model at once."""
         trained = self.trained
         if trained.task != "multi-label":
             raise AttributeError("only a model with several labels has thresholds")

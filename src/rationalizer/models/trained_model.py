@@ -184,7 +184,7 @@ class TrainedModel:
 
     @property
     def thresholds(self) -> tuple[float, ...]:
-        """Of several labels: the probability of each from which a text has it."""
+        """For models with several labels: the probability from which a text has each label."""
         return tuple(self.history.get("thresholds") or (0.5,) * len(self.classes))
 
     def with_thresholds(self, thresholds: Mapping[str, float] | Sequence[float] | float) -> TrainedModel:
