@@ -103,10 +103,10 @@ def find_degeneration(
         findings.append(_no_better(truth, predictions, task))
     if truth is not None and len(rationales) >= LABEL_DOCUMENTS:
         classes = _as_classes(truth, task)
-        sentence = "the selected positions alone, without the words, predict"
-        findings.append(_label_from("position", sentence, label_skill(rationales, classes)))
-        sentence = "the number of selected words alone, without the words, predicts"
-        findings.append(_label_from("size", sentence, size_skill(rationales, classes)))
+        sentence = "by its position: the selected positions alone, without the words, predict"
+        findings.append(_encodes_label("label_from_position", sentence, label_skill(rationales, classes)))
+        sentence = "by its size: the number of selected words alone, without the words, predicts"
+        findings.append(_encodes_label("label_from_size", sentence, size_skill(rationales, classes)))
     return [finding for finding in findings if finding is not None]
 
 
@@ -319,15 +319,14 @@ def _gains_nothing(gain: float, possible: float, margin: float, possible_margin:
     return gain <= (_ROUNDING * possible if too_few else margin)
 
 
-def _label_from(fact: str, sentence: str, skill: float) -> Finding | None:
-    """The finding that a fact about the selection other than its words predicts the label."""
+def _encodes_label(kind: FindingKind, sentence: str, skill: float) -> Finding | None:
+    """The finding that something about the selection other than its words predicts the label."""
     if skill <= LABEL_SKILL:
         return None
     message = (
-        f"the rationale may encode the label by its {fact}: {sentence} the label with skill {_share(skill)} "
-        "(0: chance, 1: certainty)"
+        f"the rationale may encode the label {sentence} the label with skill {_share(skill)} (0: chance, 1: certainty)"
     )
-    return Finding(f"label_from_{fact}", message, skill)
+    return Finding(kind, message, skill)
 
 
 def _as_classes(truth: Sequence[Any], task: str) -> Sequence[Any]:
