@@ -86,7 +86,7 @@ def train(
     Args:
         corpus: `train` is learned from; `dev` decides when to stop and which epoch's weights are kept.
         config: see `configure`. The model's config has the values of settings that the data decide (see `settle`).
-        run_dir: the folder of the run (see `trained_model.py`); None writes nothing.
+        run_dir: the folder of the run (see `models/trained_model.py`); None writes nothing.
         resume: continue the run in `run_dir` from its last checkpoint, to the weights it would have reached
             without the interruption. A finished run is loaded; if there is none, one is started.
         progress: show a progress bar, or "lines": a line every few seconds, for logs. By default a bar if standard
