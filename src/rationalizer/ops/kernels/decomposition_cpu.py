@@ -26,7 +26,7 @@ MAX_CELLS = 2**25  # of blocks × budget, 8 bytes per cell; larger rows are not 
 
 
 @jit
-def _blocks(z, r, blocks, heights, linked):
+def fractional_blocks(z, r, blocks, heights, linked):
     """Write the runs of equal fractional neighbours, (first word, last word + 1), to `blocks`; return their number."""
     m = 0
     for i in range(z.shape[0]):
@@ -141,7 +141,7 @@ def _decompose(z, r, budget, by_halves, squared_tolerance, stop):
     """Decompose as in `decompose`; if `by_halves`, the first steps subtract only half of the largest weight."""
     n = z.shape[0]
     blocks, heights, linked = np.empty((n, 2), np.int64), np.empty(n), np.empty(n, np.bool_)
-    m = _blocks(z, r, blocks, heights, linked)
+    m = fractional_blocks(z, r, blocks, heights, linked)
     full = np.zeros(word_count(n), np.uint64)
     capacity = budget
     room = float(budget)

@@ -21,6 +21,7 @@ from rationalizer.ops.kernels.bits_cpu import is_set, pack, word_count
 from rationalizer.ops.kernels.budget_cpu import gather_real, scatter_real
 from rationalizer.ops.kernels.decomposition_cpu import decompose
 from rationalizer.ops.kernels.face_projection_cpu import complete_face, has_tied_plateaus
+from rationalizer.ops.kernels.maximum_entropy_cpu import distance_to_mixture
 from rationalizer.ops.kernels.mixture_certificate_cpu import is_mixture_within_budget
 from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.pair_budget_cpu import gather_edges, pair_budget_row
@@ -28,6 +29,7 @@ from rationalizer.ops.kernels.sequence_budget_map_cpu import budgeted_viterbi
 
 FIXED_0, FIXED_1, FREE = 0, 1, 2
 NUDGE = 1e-7  # the largest change of a height in `_is_mixture_between`
+EXACT = 1e-20  # squared distance up to which a mixture equals the closed form
 LONG = 512  # from this number of words on, the Viterbi algorithm dominates the cost of an iteration
 
 
@@ -259,24 +261,30 @@ def _closed_form(s, r, least, limit, z, x, work, state):
 
 
 @jit
-def _start(z, r, tau, least, limit, squared_tolerance, stop):
-    """Decompose the closed form into sequences within the bounds, see `decompose`.
+def _binding(z, tau, least, limit):
+    """Return bounds on the ones of all sequences whose mixture is the closed form, and whether neither bound binds."""
+    ones = 0
+    for height in z:
+        ones += height == 1.0
+    if tau == 0.0:
+        return least, limit, ones < least
+    bound = least if tau < 0.0 and ones < least else limit
+    return bound, bound, False
 
-    Also returns whether slack words were needed: then the face of z is not known.
-    """
+
+@jit
+def _start(z, r, tau, least, limit, squared_tolerance, stop):
+    """Decompose the closed form into sequences within the bounds, see `decompose`."""
     n = z.shape[0]
-    ones, total = 0, 0.0
-    for i in range(n):
-        ones += z[i] == 1.0
-        total += z[i]
-    if ones >= least or tau != 0.0:
-        bound = least if tau < 0.0 and ones < least else limit
-        return *decompose(z, r, bound, squared_tolerance, stop), False
+    _, bound, between = _binding(z, tau, least, limit)
+    if not between:
+        return decompose(z, r, bound, squared_tolerance, stop)
+    # Slack words, see `mixture_certificate_cpu`.
     words = n + limit - least
-    heights, edges = np.full(words, (limit - total) / (limit - least)), np.zeros(words - 1)
+    heights, edges = np.full(words, (limit - np.sum(z)) / (limit - least)), np.zeros(words - 1)
     heights[:n] = z
     edges[: n - 1] = r
-    return *decompose(heights, edges, limit, squared_tolerance, stop), True
+    return decompose(heights, edges, limit, squared_tolerance, stop)
 
 
 @jit
@@ -329,12 +337,17 @@ def sequence_budget_uncertified_rows(
             support_size[row] = 0
             continue
         start, p, size, loss = np.empty((1, 1), np.uint64), np.ones(1), 0, np.inf
-        bound, slack = np.inf, False
+        bound, unknown_face = np.inf, True
         if np.all(row_r >= 0.0):
-            start, p, size, loss, slack = _start(row_z, row_r, tau, low, limit, squared_tolerance, stop)
             bound, _ = _closed_form_value(row_s, row_r, row_z, row_state)
-        unknown_face = (slack and squared_tolerance == 0.0) or (tau != 0.0 and has_tied_plateaus(row_z, row_r))
-        if loss <= squared_tolerance and not unknown_face:
+            within_low, within_limit, between = _binding(row_z, tau, low, limit)
+            unknown_face = (between and tolerance == 0.0) or (tau != 0.0 and has_tied_plateaus(row_z, row_r))
+            if not unknown_face:
+                distance = distance_to_mixture(row_z, row_r, within_low, within_limit, tolerance, stop)
+                loss = distance * distance
+            if loss == np.inf:
+                start, p, size, loss = _start(row_z, row_r, tau, low, limit, squared_tolerance, stop)
+        if not unknown_face and loss <= max(squared_tolerance, EXACT):
             support_size[row], gap[row] = 0, loss
         else:
             # The method is finite, but its worst case takes far too long.
