@@ -82,7 +82,6 @@ def complete_face(s, r, least, budget, columns, k, z, level, y, back, value, str
     rest -= offset
     size = sequence_score(rest, r, columns[0], offset, budget)[1]
     tied = level - offset * budget - 1e-11
-    no_blocks = np.empty(0, np.int64)
     room = k + 2
     columns = grow(columns[:k], room)
     factor, sides, line, weights = np.empty((room, room)), np.empty((2, room)), np.zeros(room), np.empty(room)
@@ -109,7 +108,7 @@ def complete_face(s, r, least, budget, columns, k, z, level, y, back, value, str
             if improving_sequence(perturbed, r, structure, offset, known_score, 0.01 * PERTURBATION, y, back):
                 k = _add_if_tied(rest, r, budget, offset, tied, size, z, y, columns, factor, sides, k, line)
             if k == before:
-                best_sequence(perturbed, r, least, budget, offset, y, back, value, no_blocks, 0, structure)
+                best_sequence(perturbed, r, least, budget, offset, y, back, value, structure)
                 k = _add_if_tied(rest, r, budget, offset, tied, size, z, y, columns, factor, sides, k, line)
         if k == known:
             break

@@ -30,7 +30,6 @@ from rationalizer.ops.kernels.sequence_budget_map_cpu import budgeted_viterbi
 FIXED_0, FIXED_1, FREE = 0, 1, 2
 NUDGE = 1e-7  # the largest change of a height in `_is_mixture_between`
 EXACT = 1e-20  # squared distance up to which a mixture equals the closed form
-LONG = 512  # from this number of words on, the Viterbi algorithm dominates the cost of an iteration
 
 
 @jit
@@ -104,24 +103,6 @@ def _closed_form_value(s, r, z, state):
 
 
 @jit
-def _blocks(z, words, edges, count, limit):
-    """Return the first word of each plateau of the closed form, and the number of plateaus.
-
-    Sequences that are constant on plateaus are cheaper to search, and in long rows they suffice for most iterations.
-    The number is 0 if the row is short or has too many plateaus for this to save time.
-    """
-    heads = np.empty(count + 1, np.int64)
-    blocks = 0
-    for j in range(count):
-        joined = j > 0 and words[j] == words[j - 1] + 1 and edges[j - 1] > 0.0 and z[words[j]] == z[words[j - 1]]
-        if not joined or 8 * (j - heads[blocks - 1]) >= limit:
-            heads[blocks] = j
-            blocks += 1
-    heads[blocks] = count
-    return heads, blocks if count >= LONG and 4 * blocks < 3 * count else 0
-
-
-@jit
 def _solve_with_fixed_words(
     s, r, z, tau, least, budget, state, support, start, p, size, value_bound, max_iterations, squared_tolerance, stop
 ):
@@ -155,10 +136,11 @@ def _solve_with_fixed_words(
                     y[j] = is_set(start[k], words[j])
                 pack(y[:count], columns[k])
         reduced = np.empty(count)
-        heads, blocks = _blocks(z, words, edges, count, limit)
+        for j in range(count):
+            reduced[j] = z[words[j]]
         _, fixed_value = _closed_form_value(s, r, z, state)
         columns, p, size, used, gap, converged, level = active_set(
-            scores[:count], edges, low, limit, columns, p, size, reduced, y[:count], back, value, heads, blocks,
+            scores[:count], edges, low, limit, columns, p, size, reduced, y[:count], back, value,
             max_iterations - iterations, value_bound - fixed_value, squared_tolerance, stop, None,
         )  # fmt: skip
         iterations += used
