@@ -6,9 +6,10 @@ Cholesky factor that is updated when a sequence is added or removed (`cholesky_c
 (`bits_cpu`).
 
 The best sequence at the current solution z often does not belong to the optimal support, since the linear objective
-s − z moves a lot at first. If a relaxation has been solved, the method therefore keeps a center: the point c with the smallest dual value
-max_y (s − c)·y + r·pairs(y) + ½‖c‖², an upper bound on the optimum that is tight at the optimum only. It first looks
-for the best sequence at a point between c and z, and takes it if it improves z; this also moves the center.
+s − z moves a lot at first. If a relaxation has been solved, the method therefore keeps a center: the point c with the
+smallest dual value max_y (s − c)·y + r·pairs(y) + ½‖c‖², an upper bound on the optimum. It first looks for the best
+sequence close to the center on the way to z, and takes it if it improves z. Each failure moves the search away from the
+center, and perhaps the center itself.
 """
 
 import numpy as np
@@ -31,7 +32,8 @@ from rationalizer.ops.kernels.spans_map_cpu import constrained_viterbi
 
 DEPENDENT = 1e-9  # squared distance from the affine hull below which a sequence counts as inside it
 EPS = 2.3e-16
-FROM_CENTER = 0.25  # where sequences are searched first: the share of the way from the center to the solution
+NEAREST, FARTHEST = 1e-6, 0.5  # where sequences are searched first: the share of the way from the center to z
+NEARER, FARTHER = 0.3, 30.0  # how this share changes after a success and after a failure
 MAX_DIFFERENCE = 1e6  # from the base score; larger differences would make the weights inaccurate
 
 
@@ -184,16 +186,16 @@ def _optimize_weights(columns, score, p, factor, sides, k, base, line, target):
 
 @jit
 def _search_near_center(
-    s, r, z, center, dual_value, threshold, least, budget, offset, reduced, y, back, value, words, structure
+    s, r, z, center, dual_value, share, threshold, least, budget, offset, reduced, y, back, value, words, structure
 ):
-    """Write the best sequence between the center and z to `y` and `words`.
+    """Write the best sequence at the given share of the way from the center to z to `y` and `words`.
 
     Returns whether its score at s − z exceeds `threshold`, and the smaller one of two dual values: that at this point,
     which then becomes the center, and `dual_value`, that of the center. `reduced` is scratch.
     """
     size = 0.0
     for i in range(z.shape[0]):
-        between = center[i] + FROM_CENTER * (z[i] - center[i])
+        between = center[i] + share * (z[i] - center[i])
         size += between * between
         reduced[i] = s[i] - between
     best_sequence(reduced, r, least, budget, offset, y, back, value, structure)
@@ -232,7 +234,7 @@ def active_set(
     offset = sequence_score(s, r, columns[0], 0.0, 0)[0] / max(overlap(columns[0], columns[0]), 1.0)
     shifted, reduced, scratch = s - offset, np.empty(n), np.empty(n)
     center, bound = z.copy(), bound - offset * budget
-    dual_value = bound
+    dual_value, share = bound, NEAREST
     base = sequence_score(shifted, r, columns[0], offset, budget)[0]  # see `best_weights`
     initial = k
     k = 0
@@ -272,9 +274,10 @@ def active_set(
             found = improving_sequence(reduced, r, structure, offset, level, least_gain, y, back)
             if not found and dual_value < np.inf:
                 found, dual_value = _search_near_center(
-                    shifted, r, z, center, dual_value, level + least_gain, least, budget, offset, scratch, y, back,
-                    value, columns[k], structure,
+                    shifted, r, z, center, dual_value, share, level + least_gain, least, budget, offset, scratch, y,
+                    back, value, columns[k], structure,
                 )  # fmt: skip
+                share = max(NEARER * share, NEAREST) if found else min(FARTHER * share, FARTHEST)
         if not found:
             best_sequence(reduced, r, least, budget, offset, y, back, value, structure)
         pack(y, columns[k])

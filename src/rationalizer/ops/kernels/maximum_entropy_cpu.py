@@ -15,14 +15,31 @@ known. The inverse of the Hessian is tridiagonal. The minimum exists if z is in 
 
 import numpy as np
 
-from rationalizer.ops.kernels.decomposition_cpu import MAX_CELLS, fractional_blocks
 from rationalizer.ops.kernels.numba_runtime import jit, reordering
 
+TINY = 1e-12  # smaller differences of heights are rounding errors
 ROUNDING = 1e-10  # the distance up to which z and z' are equal
+MAX_CELLS = 2**25  # of blocks × budget, 8 bytes per cell; the search does not start in larger rows
 MEMORY = 8  # steps that L-BFGS remembers
 PATIENCE = 8  # passes after which the distance must have halved
 LONGEST_STEP = 3.0  # the largest change of a component of θ
 OFF, FALL, RISE, ON = 0, 1, 2, 3  # transitions of the chain: 0 → 0, 1 → 0, 0 → 1, 1 → 1
+
+
+@jit
+def _fractional_blocks(z, r, blocks, heights, linked):
+    """Write the runs of equal fractional neighbours, (first word, last word + 1), to `blocks`; return their number."""
+    m = 0
+    for i in range(z.shape[0]):
+        if not 0.0 < z[i] < 1.0:
+            continue
+        joined = m > 0 and blocks[m - 1, 1] == i and r[i - 1] > 0.0
+        if joined and abs(z[i] - heights[m - 1]) <= TINY:
+            blocks[m - 1, 1] = i + 1
+        else:
+            blocks[m, 0], blocks[m, 1], heights[m], linked[m] = i, i + 1, z[i], joined
+            m += 1
+    return m
 
 
 @jit
@@ -133,7 +150,7 @@ def distance_to_mixture(z, r, least, budget, tolerance, stop):
     """
     n = z.shape[0]
     blocks, heights, linked = np.empty((n, 2), np.int64), np.empty(n), np.empty(n, np.bool_)
-    m = fractional_blocks(z, r, blocks, heights, linked)
+    m = _fractional_blocks(z, r, blocks, heights, linked)
     for i in range(n):
         if z[i] == 1.0:
             least, budget = least - 1, budget - 1

@@ -2,8 +2,8 @@
 
 1. The closed form of PAIR + BUDGET is a relaxation of the problem. Its solution z is optimal for H:SeqBudget if z is a
    mixture of sequences within the budget. Two certificates can prove this: a test by histograms
-   (`mixture_certificate_cpu`) and an explicit decomposition (`decomposition_cpu`).
-2. Otherwise an active-set method starts from the incomplete decomposition. It first fixes the words for which z is 0
+   (`mixture_certificate_cpu`) and the mixture of maximum entropy (`maximum_entropy_cpu`).
+2. Otherwise an active-set method starts from the best sequence at s − z. It first fixes the words for which z is 0
    or 1. A Lagrangian bound on the whole chain, in O(n), then proves for each fixed word that no sequence with the other
    value has a better score. If the proof fails, the word is freed and the method continues. The budgeted Viterbi
    algorithm therefore runs on the few free words only, but the result is the optimum over all sequences.
@@ -19,7 +19,6 @@ import numpy as np
 from rationalizer.ops.kernels.active_set_cpu import active_set
 from rationalizer.ops.kernels.bits_cpu import is_set, pack, word_count
 from rationalizer.ops.kernels.budget_cpu import gather_real, scatter_real
-from rationalizer.ops.kernels.decomposition_cpu import decompose
 from rationalizer.ops.kernels.face_projection_cpu import complete_face, has_tied_plateaus
 from rationalizer.ops.kernels.maximum_entropy_cpu import distance_to_mixture
 from rationalizer.ops.kernels.mixture_certificate_cpu import is_mixture_within_budget
@@ -29,7 +28,6 @@ from rationalizer.ops.kernels.sequence_budget_map_cpu import budgeted_viterbi
 
 FIXED_0, FIXED_1, FREE = 0, 1, 2
 NUDGE = 1e-7  # the largest change of a height in `_is_mixture_between`
-EXACT = 1e-20  # squared distance up to which a mixture equals the closed form
 
 
 @jit
@@ -104,19 +102,19 @@ def _closed_form_value(s, r, z, state):
 
 @jit
 def _solve_with_fixed_words(
-    s, r, z, tau, least, budget, state, support, start, p, size, value_bound, max_iterations, squared_tolerance, stop
+    s, r, z, tau, least, budget, state, support, value_bound, max_iterations, squared_tolerance, stop
 ):
-    """Solve by the active-set method with fixed words; write the solution to `z` and its sequences to `support`.
+    """Solve by the active-set method with fixed words, starting from the closed form in `z`.
 
-    The method starts from the `size` sequences in `start` with weights `p`, or from the closed form in `z` if `size` is
-    0. Returns (number of sequences, iterations, gap, converged).
+    Writes the solution to `z` and its sequences to `support`; returns (number of sequences, iterations, gap,
+    converged).
     """
     n = s.shape[0]
     length = word_count(n)
     words, scores, edges = np.empty(n, np.int64), np.empty(n), np.zeros(n)
     y, full = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
     work = np.empty((3, n))
-    iterations = 0
+    p, size, iterations = np.ones(1), 0, 0
     while True:
         count, fixed_ones = _reduce(s, r, state, words, scores, edges)
         low, limit = max(least - fixed_ones, 0), min(budget - fixed_ones, count)
@@ -133,7 +131,7 @@ def _solve_with_fixed_words(
         else:
             for k in range(size):
                 for j in range(count):
-                    y[j] = is_set(start[k], words[j])
+                    y[j] = is_set(support[k], words[j])
                 pack(y[:count], columns[k])
         reduced = np.empty(count)
         for j in range(count):
@@ -171,7 +169,6 @@ def _solve_with_fixed_words(
         if done:
             solved = converged and freed == 0
             return size, iterations, gap if solved or count == n else max(gap, bound - level), solved
-        start = support
         free_all = 2 * (count + freed) > n
         for i in range(n):
             if free_all or work[2, i] > 0.0:
@@ -255,21 +252,6 @@ def _binding(z, tau, least, limit):
 
 
 @jit
-def _start(z, r, tau, least, limit, squared_tolerance, stop):
-    """Decompose the closed form into sequences within the bounds, see `decompose`."""
-    n = z.shape[0]
-    _, bound, between = _binding(z, tau, least, limit)
-    if not between:
-        return decompose(z, r, bound, squared_tolerance, stop)
-    # Slack words, see `mixture_certificate_cpu`.
-    words = n + limit - least
-    heights, edges = np.full(words, (limit - np.sum(z)) / (limit - least)), np.zeros(words - 1)
-    heights[:n] = z
-    edges[: n - 1] = r
-    return decompose(heights, edges, limit, squared_tolerance, stop)
-
-
-@jit
 def sequence_budget_rows(
     first, last, scores, transition, mask, least, budget, z, tight, support_size, iterations, gap, converged
 ):
@@ -300,8 +282,7 @@ def sequence_budget_uncertified_rows(
 ):  # fmt: skip
     """Solve the rows `uncertified_rows[first:last]`, whose closed form has no certificate yet.
 
-    `support_size` becomes 0 if the decomposition proves the closed form optimal, otherwise the number of sequences in
-    `support`.
+    `support_size` becomes 0 if the closed form is proven optimal, otherwise the number of sequences in `support`.
     """
     n = scores.shape[1]
     s, r, x, solution = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
@@ -318,25 +299,21 @@ def sequence_budget_uncertified_rows(
         if low > 0 and certified:  # the CUDA kernel leaves these to the host
             support_size[row] = 0
             continue
-        start, p, size, loss = np.empty((1, 1), np.uint64), np.ones(1), 0, np.inf
-        bound, unknown_face = np.inf, True
+        bound, distance = np.inf, np.inf
         if np.all(row_r >= 0.0):
             bound, _ = _closed_form_value(row_s, row_r, row_z, row_state)
-            within_low, within_limit, between = _binding(row_z, tau, low, limit)
+            lowest, highest, between = _binding(row_z, tau, low, limit)
             unknown_face = (between and tolerance == 0.0) or (tau != 0.0 and has_tied_plateaus(row_z, row_r))
             if not unknown_face:
-                distance = distance_to_mixture(row_z, row_r, within_low, within_limit, tolerance, stop)
-                loss = distance * distance
-            if loss == np.inf:
-                start, p, size, loss = _start(row_z, row_r, tau, low, limit, squared_tolerance, stop)
-        if not unknown_face and loss <= max(squared_tolerance, EXACT):
-            support_size[row], gap[row] = 0, loss
+                distance = distance_to_mixture(row_z, row_r, lowest, highest, tolerance, stop)
+        if distance < np.inf:
+            support_size[row], gap[row] = 0, distance * distance
         else:
             # The method is finite, but its worst case takes far too long.
             max_steps = min(max_iterations, 1000 + 20 * count)
             support_size[row], iterations[row], gap[row], converged[row] = _solve_with_fixed_words(
-                row_s, row_r, row_z, tau, low, limit, row_state, support[row], start, p, size, bound, max_steps,
-                squared_tolerance, stop,
+                row_s, row_r, row_z, tau, low, limit, row_state, support[row], bound, max_steps, squared_tolerance,
+                stop,
             )  # fmt: skip
             if not np.all(np.isfinite(row_z)):
                 # Overflow: return one feasible sequence, as not converged.
