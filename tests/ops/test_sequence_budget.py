@@ -265,7 +265,7 @@ def nearest_nested_mixture(z, edges, least, most):
     return nnls(rows, np.append(z, heavy), maxiter=10_000)[1]
 
 
-@pytest.mark.parametrize("transition", [1e-6, 1e-3, 0.03, 0.3])
+@pytest.mark.parametrize("transition", [1e-6, 1e-3, 0.03, 0.1])
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("least", [3, 0])  # exactly 3 ones, or at most 3
 def test_distance_to_mixture(transition, ties, least):

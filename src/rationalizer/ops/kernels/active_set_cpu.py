@@ -15,7 +15,7 @@ center, and perhaps the center itself.
 import numpy as np
 from numba import types
 
-from rationalizer.ops.kernels.bits_cpu import is_set, mixture, overlap, pack
+from rationalizer.ops.kernels.bits_cpu import is_set, mixture, normalize, overlap, pack
 from rationalizer.ops.kernels.cholesky_cpu import (
     add_column,
     backward_solve,
@@ -180,7 +180,7 @@ def _optimize_weights(columns, score, p, factor, sides, k, base, line, target):
         if blocking < 0:
             break
         k = _drop(columns, score, p, factor, sides, k, blocking)
-    p[:k] /= np.sum(p[:k])  # the sum is 1 up to rounding, which large scores would amplify in the gap
+    normalize(p, k)  # the sum is 1 up to rounding, which large scores would amplify in the gap
     return k, base
 
 
@@ -232,8 +232,10 @@ def active_set(
     line, target = np.empty(capacity + 1), np.empty(capacity + 1)
     # Subtract from all scores the mean score per word of a good sequence: partial sums then stay near 0.
     offset = sequence_score(s, r, columns[0], 0.0, 0)[0] / max(overlap(columns[0], columns[0]), 1.0)
-    shifted, reduced, scratch = s - offset, np.empty(n), np.empty(n)
-    center, bound = z.copy(), bound - offset * budget
+    shifted, center, reduced, scratch = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    for i in range(n):
+        shifted[i], center[i] = s[i] - offset, z[i]
+    bound -= offset * budget
     dual_value, share = bound, NEAREST
     base = sequence_score(shifted, r, columns[0], offset, budget)[0]  # see `best_weights`
     initial = k
@@ -246,7 +248,7 @@ def active_set(
             score[k] = sequence_score(shifted, r, columns[k], offset, budget)[0]
             add_column(factor, sides, k, line, distance, score[k] - base)
             k += 1
-    p[:k] /= np.sum(p[:k])
+    normalize(p, k)
 
     iterations, stalled = 0, 0
     gap, level, best = np.inf, 0.0, np.inf
@@ -290,7 +292,8 @@ def active_set(
             best_score, rounding = sequence_score(reduced, r, columns[k], offset, budget)
             gap = best_score - level
         if not found and dual_value < np.inf and best_score + 0.5 * size < dual_value:
-            center[:] = z
+            for i in range(n):
+                center[i] = z[i]
             dual_value = best_score + 0.5 * size
         if gap <= 1e-9 * (1.0 + rounding):
             # All sequences of the support have the score λ up to rounding; their average has the smallest error.
@@ -324,8 +327,9 @@ def active_set(
     if converged:
         build(factor, sides, columns, score, base, k, line)
         best_weights(factor, sides, k, 1.0, target)
-        p[:k] = np.maximum(target[:k], 0.0)
-        p[:k] /= np.sum(p[:k])
+        for j in range(k):
+            p[j] = max(target[j], 0.0)
+        normalize(p, k)
         mixture(columns, p, k, z)
     for i in range(n):
         z[i] = min(max(z[i], 0.0), 1.0)  # sums of weights may leave [0, 1] by rounding

@@ -18,7 +18,7 @@ import numpy as np
 
 from rationalizer.ops.kernels.active_set_cpu import active_set
 from rationalizer.ops.kernels.bits_cpu import is_set, pack, word_count
-from rationalizer.ops.kernels.budget_cpu import gather_real, scatter_real
+from rationalizer.ops.kernels.budget_cpu import gather_real, has_negative, is_finite, scatter_real
 from rationalizer.ops.kernels.face_projection_cpu import complete_face, has_tied_plateaus
 from rationalizer.ops.kernels.maximum_entropy_cpu import distance_to_mixture
 from rationalizer.ops.kernels.mixture_certificate_cpu import is_mixture_within_budget
@@ -127,7 +127,6 @@ def _solve_with_fixed_words(
             budgeted_viterbi(work[0, :count], edges, low, limit, 0.0, y, back, value)
             pack(y[:count], columns[0])
             size = 1
-            p = np.ones(1)
         else:
             for k in range(size):
                 for j in range(count):
@@ -223,14 +222,10 @@ def _is_certified(z, r, tau, ones, least, limit, work, x):
 def _closed_form(s, r, least, limit, z, x, work, state):
     """Write the closed form to `z` and the fixed words to `state`; return τ and whether z is proven optimal."""
     count = s.shape[0]
-    for edge in r:
-        if edge < 0.0:
-            z[:] = 0.0
-            state[:] = FREE
-            return 0.0, limit == 0
-    if limit == 0:
-        z[:] = 0.0
-        return 0.0, True
+    if has_negative(r) or limit == 0:
+        for i in range(count):
+            z[i], state[i] = 0.0, FREE
+        return 0.0, limit == 0
     tau = pair_budget_row(s, r, least, limit, z, x, work)
     ones = 0
     for i in range(count):
@@ -300,7 +295,7 @@ def sequence_budget_uncertified_rows(
             support_size[row] = 0
             continue
         bound, distance = np.inf, np.inf
-        if np.all(row_r >= 0.0):
+        if not has_negative(row_r):
             bound, _ = _closed_form_value(row_s, row_r, row_z, row_state)
             lowest, highest, between = _binding(row_z, tau, low, limit)
             unknown_face = (between and tolerance == 0.0) or (tau != 0.0 and has_tied_plateaus(row_z, row_r))
@@ -315,13 +310,14 @@ def sequence_budget_uncertified_rows(
                 row_s, row_r, row_z, tau, low, limit, row_state, support[row], bound, max_steps, squared_tolerance,
                 stop,
             )  # fmt: skip
-            if not np.all(np.isfinite(row_z)):
+            if not is_finite(row_z):
                 # Overflow: return one feasible sequence, as not converged.
                 y = np.zeros(count, np.uint8)
                 budgeted_viterbi(
                     row_s, row_r, low, limit, 0.0, y, np.empty((count, limit + 1), np.uint8), np.empty((4, limit + 1))
                 )
-                row_z[:] = y
+                for i in range(count):
+                    row_z[i] = y[i]
                 pack(y, support[row, 0, : word_count(count)])
                 support_size[row], gap[row], converged[row] = 1, np.inf, False
             scatter_real(solution, mask[row], z[row])

@@ -4,7 +4,7 @@ import numpy as np
 
 from rationalizer.ops.kernels.active_set_cpu import active_set, best_sequence
 from rationalizer.ops.kernels.bits_cpu import pack, word_count
-from rationalizer.ops.kernels.budget_cpu import scatter_real
+from rationalizer.ops.kernels.budget_cpu import is_finite, scatter_real
 from rationalizer.ops.kernels.face_projection_cpu import complete_face
 from rationalizer.ops.kernels.lagrangian_cpu import multiplier_scratch
 from rationalizer.ops.kernels.numba_runtime import jit
@@ -30,7 +30,7 @@ def solve_from_map(s, r, budget, structure, z, support, y, back, value, max_iter
     columns, _, size, iterations, gap, converged, level = active_set(
         s, r, 0, budget, start, np.ones(1), 1, z, y, back, value, max_steps, np.inf, squared_tolerance, stop, structure
     )
-    if not np.all(np.isfinite(z)):
+    if not is_finite(z):
         # Overflow: return one feasible sequence, as not converged.
         best_sequence(s, r, 0, budget, 0.0, y, back, value, structure)
         z[:] = y
