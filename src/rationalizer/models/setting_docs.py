@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from rationalizer.constraints import Constraints
 from rationalizer.models.class_weights import ClassWeight
 from rationalizer.models.config import IDENTITY, Config, configure, flat_settings
-from rationalizer.nn import ALIGNERS, EXTRACTORS, OBJECTIVES, encoder_class, methods_for
+from rationalizer.nn import ALIGNERS, ENCODERS, EXTRACTORS, OBJECTIVES, encoder_class, methods_for
 from rationalizer.nn.method import settings_hints
 from rationalizer.ranges import Range
 from rationalizer.suggestions import did_you_mean
@@ -63,6 +63,12 @@ def describe_settings(
         _document(objective_hints, defaults, _inherited_docs(minimised)),
         _document(common, defaults, _field_comments(Config)),
     )
+
+
+def setting_names() -> set[str]:
+    """Return the names of the settings of all methods, encoders and objectives."""
+    parts = (*EXTRACTORS.values(), *ALIGNERS.values(), *ENCODERS.values(), *OBJECTIVES.values())
+    return {*_hints(Config), *(name for part in parts for name in part.options())} - set(IDENTITY)
 
 
 def _hints(declared: Any) -> dict[str, Any]:
