@@ -71,7 +71,9 @@ def command(*examples: str, stopped: str = "Stopped.") -> Callable[[Command], Co
         run.__signature__ = _expand(inspect.signature(function), hints)  # type: ignore[attr-defined]
         # Typer joins lines and keeps paragraphs; a bracket would be read as markup.
         epilog = "\n\n".join(["Examples:", *(f"  {escape(example)}" for example in examples)])
-        app.command(cls=SettingAwareCommand, epilog=epilog, context_settings={"help_option_names": ["-h", "--help"]})(run)
+        app.command(cls=SettingAwareCommand, epilog=epilog, context_settings={"help_option_names": ["-h", "--help"]})(
+            run
+        )
         return function
 
     return register

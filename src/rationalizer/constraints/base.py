@@ -232,7 +232,7 @@ def get_constraint(name: str) -> type[Constraint]:
         hint = did_you_mean(key, CONSTRAINTS)
         raise InputError(
             f"there is no constraint {short_repr(name)}",
-            f"{hint if hint.endswith('?') else f'{hint}.'} If it is your own, import the module that registers it first, "
-            f"or make it an entry point of the group {PLUGINS}",
+            f"{hint if hint.endswith('?') else f'{hint}.'} If it is your own, import the module that registers it "
+            f"first, or make it an entry point of the group {PLUGINS}",
         )
     return CONSTRAINTS[key]
