@@ -85,7 +85,7 @@ def _document(hints: dict[str, Any], defaults: dict[str, Any], comments: dict[st
 def _describe_values(hint: Any) -> str:
     """Describe the values that a type allows."""
     if hint == ClassWeight:
-        return "balanced, spam=5,ham=1, or none"
+        return "auto, balanced, spam=5,ham=1, or none"
     if get_origin(hint) is Annotated:
         kind, *extras = get_args(hint)
         ranges = [extra for extra in extras if isinstance(extra, Range)]
