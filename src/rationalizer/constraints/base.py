@@ -237,9 +237,10 @@ def get_constraint(name: str) -> type[Constraint]:
     if key not in CONSTRAINTS:
         load_plugins(again=True)
     if key not in CONSTRAINTS:
+        hint = did_you_mean(key, CONSTRAINTS)
         raise InputError(
             f"there is no constraint {short_repr(name)}",
-            f"{did_you_mean(key, CONSTRAINTS)}; if it is your own, import the module that registers it first, or make "
-            f"it an entry point of the group {PLUGINS}",
+            f"{hint if hint.endswith('?') else f'{hint}.'} If it is your own, import the module that registers it "
+            f"first, or make it an entry point of the group {PLUGINS}",
         )
     return CONSTRAINTS[key]

@@ -71,8 +71,9 @@ class Config:
     # words ("disjoint"); "auto": one for each of up to 20 labels or targets of a text, but one for all classes.
     rationales: Literal["auto", "shared", "per-label", "disjoint"] = "auto"
     annotation_weight: Weight = 0.0  # weight of the loss of the scores against annotations
-    # Weights of the classes in the loss, on train and dev; "balanced": all classes weigh the same; none: all texts do.
-    class_weight: ClassWeight = "balanced"
+    # Weights of the classes in the loss, on train and dev; "balanced": all classes weigh the same; none: all texts do;
+    # "auto": balanced if a class is rare, with less than half of an even share of the texts.
+    class_weight: ClassWeight = "auto"
     # Texts of an epoch: "once": each once; "balanced": as many, but every class equally often (not for regression).
     sampling: Literal["once", "balanced"] = "once"
 
