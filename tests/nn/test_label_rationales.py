@@ -82,6 +82,21 @@ def test_each_label_has_its_exact_selection():
             assert torch.equal(z[:, k], exact)
 
 
+def test_scores_differ_from_the_first_step():
+    """With hardly different scores nearly all words would be selected a little, and for every label read."""
+    torch.manual_seed(0)
+    model = highlight_model(labels=LABELS, rationales="per-label", gaps="closed")
+    words = model.encoder.collate(texts((40, 30, 50, 45), with_punctuation=False))
+    assert model.method.initializes_from_texts
+    before, after = model(words, budget=BUDGET).z, None
+    model.initialize(words)
+    after = model(words, budget=BUDGET).z
+    share = [(z != 0).sum() / (LABELS * words.mask.sum()) for z in (before, after)]
+    assert share[1] < 0.7 * share[0]
+    assert after.sum() == pytest.approx(before.sum().item(), rel=0.05)  # the same budget
+    assert not highlight_model(labels=LABELS).method.initializes_from_texts  # one rationale
+
+
 def test_batch_equals_rows_and_every_parameter_learns():
     model = highlight_model(labels=LABELS, rationales="per-label", gaps="closed").eval()
     examples = texts()

@@ -199,7 +199,8 @@ def _names(values: Any) -> Names:
         names.append(str(plain(value)))
     twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
     if twice is not None:
-        numbers = "; a 0/1 matrix must be an array" if set(names) <= {"0", "1"} else ""
+        numbers = "; give a 0/1 matrix as an array, in a file as a column for each label"
+        numbers = numbers if set(names) <= {"0", "1"} else ""
         raise DataError(f"the label {twice!r} comes twice in {short_repr(list(values))}", f"name it once{numbers}")
     return Names(sorted(names))
 
@@ -349,6 +350,7 @@ def _infer_several(
         return Labels("multi-label", classes or _sorted_names(found, values))
     rows = [value for value in values if isinstance(value, Cells)]
     known = tuple(dict.fromkeys(name for row in rows for name in row.names or ()))
+    _check_names(known)
     width = max(len(row.values) for row in rows)
     names = classes or known or tuple(f"label_{k}" for k in range(width))
     first = Labels("multi-label", names)
