@@ -77,6 +77,8 @@ class Labels:
         found = set()
         for name in names:
             number = index.get(name, folded.get(name.casefold()))
+            if number is None and _INTEGER.fullmatch(name) and self._is_index(int(name)):
+                number = int(name)
             if number is None:
                 raise DataError(f"the label {name!r} is unknown", did_you_mean(name, self.classes))
             found.add(number)
@@ -120,15 +122,17 @@ class Labels:
         name = str(label)
         if name in self.classes:
             return self.classes.index(name)
-        if isinstance(label, int) and 0 <= label < len(self.classes) and not self._numbered():
+        if isinstance(label, int) and self._is_index(label):
             return label
         folded = [known.casefold() for known in self.classes]
         if name.casefold() in folded:
             return folded.index(name.casefold())
         raise DataError(f"the label {label!r} is unknown", f"the classes are {', '.join(self.classes)}")
 
-    def _numbered(self) -> bool:
-        return all(_INTEGER.fullmatch(name) for name in self.classes)
+    def _is_index(self, number: int) -> bool:
+        """Whether a number that is no class is the index of one: the classes have other names."""
+        numbered = all(_INTEGER.fullmatch(name) for name in self.classes)
+        return 0 <= number < len(self.classes) and not numbered
 
 
 def _value(label: int | float) -> float:
