@@ -420,7 +420,7 @@ def test_dataset_view(page, models):
 def test_search_among_many_labels(page, server):
     """Only the most probable labels are drawn; the others are found by their names."""
     names = [f"topic {k:03}" for k in range(300)]
-    own = [{"name": name, "spans": [[2, 7], [8, 12]] if k == 7 else []} for k, name in enumerate(names)]
+    own = [{"name": name, "spans": [[2, 8], [9, 13]] if k == 7 else []} for k, name in enumerate(names)]
 
     def many(route):
         answer = route.fetch().json()
