@@ -103,7 +103,7 @@ def print_overview(
 ) -> None:
     """Print the results by class, the words selected for each prediction, and texts worth looking at, for which `weigh`
     returns the explanations with the weights of the words."""
-    from rationalizer.drawing.dataset_overview import unit_text
+    from rationalizer.drawing.dataset_overview import most_frequent, unit_text
     from rationalizer.drawing.evaluation_report import class_table, confusion_tables, has_several_labels, overview_of
     from rationalizer.drawing.label_overview import MAX_LABELS
 
@@ -113,7 +113,7 @@ def print_overview(
             shown = table.first(MAX_LABELS)
             show_table(shown.heads, shown.lines)
     out.print("Texts in which a word is selected / texts that contain it, the most characteristic words first:")
-    for group in found.groups[:MAX_LABELS]:
+    for group in most_frequent(found.groups, MAX_LABELS):
         words = ", ".join(f"{unit_text(use.word)} {use.selected}/{use.seen}" for use in group.words[:WORDS])
         out.print(f"  {group.name} ({group.texts}): {words}", markup=False)
     by_error = any(one.probabilities is None for one in explanations) or has_several_labels(explanations)

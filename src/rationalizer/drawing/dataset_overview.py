@@ -29,6 +29,12 @@ class PredictionGroup:
     words: tuple[WordUse[Unit], ...]  # the most characteristic ones first
 
 
+def most_frequent(groups: Sequence[PredictionGroup], most: int) -> list[PredictionGroup]:
+    """The groups with the most texts, in their order."""
+    chosen = sorted(range(len(groups)), key=lambda k: -groups[k].texts)[:most]
+    return [groups[k] for k in sorted(chosen)]
+
+
 @dataclass(frozen=True)
 class ClassResults:
     """Comparison of predictions with the true classes."""

@@ -10,10 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rationalizer.drawing.charts import Point, Series, histogram, line_plot, reliability_diagram
-from rationalizer.drawing.dataset_overview import ClassResults, Overview, Unit, excerpt, overview, unit_text
+from rationalizer.drawing.dataset_overview import (
+    ClassResults,
+    Overview,
+    Unit,
+    excerpt,
+    most_frequent,
+    overview,
+    unit_text,
+)
 from rationalizer.drawing.explanation import AnyExplanation, Explanation, PairExplanation
 from rationalizer.drawing.html import HtmlTable, Section, WordColumn, WordEntry, to_html_page
-from rationalizer.drawing.label_overview import label_overview, label_table
+from rationalizer.drawing.label_overview import MAX_LABELS, label_overview, label_table
 from rationalizer.drawing.selected_words import Label
 from rationalizer.metrics import METRICS, Finding, Scores, Summary, WordUse, score_rows
 from rationalizer.text import Budget
@@ -251,6 +259,7 @@ def _calibration(class_results: ClassResults | None) -> Section | None:
 
 def _words(report: Report, summary: Overview) -> Section | None:
     pairs = any(isinstance(one, PairExplanation) for one in report.explanations)
+    groups = [group for group in summary.groups if group.words]
     columns = [
         WordColumn(
             f"{group.name} ({group.texts} {'pair' if pairs else 'text'}{'' if group.texts == 1 else 's'})",
@@ -259,8 +268,7 @@ def _words(report: Report, summary: Overview) -> Section | None:
                 for use in group.words[: report.words]
             ],
         )
-        for group in summary.groups
-        if group.words
+        for group in most_frequent(groups, MAX_LABELS)
     ]
     what, where = ("Word pairs", "pairs of texts") if pairs else ("Words", "texts")
     verb = "aligned" if pairs else "selected"
@@ -269,6 +277,8 @@ def _words(report: Report, summary: Overview) -> Section | None:
         "contain it. "
         f"{what} {verb} more often here than elsewhere come first. Click to see examples."
     )
+    if len(groups) > len(columns):
+        text += f" The {len(columns)} most frequent of {len(groups)} predictions are shown."
     return Section(f"{what} {verb} per prediction", text=text, columns=columns) if columns else None
 
 
