@@ -229,12 +229,15 @@ def test_many_classes_are_listed_by_their_confusions():
 
 def test_words_of_the_most_frequent_of_many_predictions():
     names = [f"class {min(k, 60 - k):02}" for k in range(60)]  # "class 00" and "class 30" are of one text each
-    explanations = [explain("a text", [0], label=name) for name in names]
+    probabilities = dict.fromkeys(sorted(set(names)), 1 / 31)
+    explanations = [explain("a text", [0], label=name, probabilities=probabilities) for name in names]
     html = evaluation_report(replace(REPORT, explanations=explanations, truths=None))
     section = html.split("<h2>Words selected per prediction</h2>")[1].split("</section>")[0]
     titles = re.findall(r"<h3><bdi>(.*?)</bdi>", section)
     assert titles == [f"class {k:02} (2 texts)" for k in range(1, 26)]
     assert "25 most frequent of 31" in section
+    examples = html.split("<h2>Examples of each class</h2>")[1].split("</section>")[0]
+    assert examples.count("<article>") == 25
 
 
 def test_without_findings_and_without_data():

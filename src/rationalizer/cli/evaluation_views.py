@@ -113,7 +113,7 @@ def print_overview(
             shown = table.first(MAX_LABELS)
             show_table(shown.heads, shown.lines)
     out.print("Texts in which a word is selected / texts that contain it, the most characteristic words first:")
-    for group in most_frequent(found.groups, MAX_LABELS):
+    for group in most_frequent(found.groups):
         words = ", ".join(f"{unit_text(use.word)} {use.selected}/{use.seen}" for use in group.words[:WORDS])
         out.print(f"  {group.name} ({group.texts}): {words}", markup=False)
     by_error = any(one.probabilities is None for one in explanations) or has_several_labels(explanations)

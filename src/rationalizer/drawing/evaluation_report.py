@@ -21,7 +21,7 @@ from rationalizer.drawing.dataset_overview import (
 )
 from rationalizer.drawing.explanation import AnyExplanation, Explanation, PairExplanation
 from rationalizer.drawing.html import HtmlTable, Section, WordColumn, WordEntry, to_html_page
-from rationalizer.drawing.label_overview import MAX_LABELS, label_overview, label_table
+from rationalizer.drawing.label_overview import label_overview, label_table
 from rationalizer.drawing.selected_words import Label
 from rationalizer.metrics import METRICS, Finding, Scores, Summary, WordUse, score_rows
 from rationalizer.text import Budget
@@ -268,7 +268,7 @@ def _words(report: Report, summary: Overview) -> Section | None:
                 for use in group.words[: report.words]
             ],
         )
-        for group in most_frequent(groups, MAX_LABELS)
+        for group in most_frequent(groups)
     ]
     what, where = ("Word pairs", "pairs of texts") if pairs else ("Words", "texts")
     verb = "aligned" if pairs else "selected"

@@ -14,7 +14,7 @@ from rationalizer.drawing.html import HtmlTable
 from rationalizer.drawing.selected_words import Label, label_text
 from rationalizer.metrics import METRICS, word_use
 
-MAX_LABELS = 25  # in tables of terminals and model cards, and with words in reports
+MAX_LABELS = 25  # in tables of terminals and model cards
 HEADINGS = {
     "micro_f1": "F1",
     "macro_f1": "macro-F1",

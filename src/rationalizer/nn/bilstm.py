@@ -41,7 +41,7 @@ def read_by_length(network: Callable[[Tensor, Tensor], Tensor], vectors: Tensor,
     """`network(vectors, mask)`, applied to rows of similar lengths at a time, so that it reads little padding."""
     lengths, order = mask.sum(1).sort(stable=True)
     states = []
-    for rows, own in zip(order.split(ROWS), lengths.split(ROWS), strict=True):
+    for rows, own in zip(torch.split(order, ROWS), torch.split(lengths, ROWS), strict=True):
         width = max(1, int(own[-1]))
         part = network(vectors.index_select(0, rows)[:, :width], mask.index_select(0, rows)[:, :width])
         states.append(functional.pad(part, (0, 0, 0, mask.shape[1] - width)))
