@@ -18,8 +18,6 @@ from rationalizer.metrics import Calibration, ClassScores, WordUse, calibration,
 
 Unit = tuple[str, ...]  # a word; for pairs of texts, two aligned words
 CONTEXT = 12  # words to show on either side of a selected word
-
-
 MOST_GROUPS = 25  # predictions with words and examples, of hundreds of classes
 
 
