@@ -7,9 +7,9 @@
 - targets: HateXplain's target groups as labels: those that two of three annotators named, and that at least 100 posts
   of train have. Micro-F1 on its dev posts, which no training sees, beside one-vs-rest TF-IDF and logistic
   regression on the same texts. A fifth of the words for each label.
-- aspects: Beer's appearance, aroma and palate in one model, and a model for each, on the same reviews: positive from
-  0.6, negative up to 0.4, other ratings are left out. Accuracy and macro-F1 on the annotated reviews, and token-F1 of
-  the words selected for appearance.
+- aspects: Beer's appearance, aroma and palate in one model, and a model for each, on the same reviews. A rating is high
+  from 0.8 (4 stars of 5) or low. Accuracy and macro-F1 on the annotated reviews, and token-F1 of the words selected
+  for appearance.
 - classes: time and peak memory of a training with many classes of short generated texts.
 
 Needs the extra `test` (scikit-learn and pandas).
@@ -22,6 +22,7 @@ import random
 import resource
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,32 +104,22 @@ def aspects(folder: Path, train: int, epochs: int, **settings: Any) -> None:
         table[table.tokens.str.len() <= 256].groupby("aspect").sample(train // table.aspect.nunique(), random_state=0)
     )
     annotated = pd.read_parquet(folder / "annotated_dev.parquet")
-    test = list(map(list, annotated.tokens))
+    texts, test = list(map(list, table.tokens)), list(map(list, annotated.tokens))
     marks = [{"appearance": [list(map(int, span)) for span in spans]} for spans in annotated.rationale_appearance]
 
-    def opinions(ratings: Any) -> list[str | None]:
-        return ["positive" if one >= 0.6 else "negative" if one <= 0.4 else None for one in ratings]
+    def grades(reviews: pd.DataFrame, names: Sequence[str]) -> dict[str, list[str]]:
+        return {name: np.where(reviews[name] >= 0.8, "high", "low").tolist() for name in names}
 
-    print(f"{len(table)} reviews, {len(test)} annotated ones to test; share of the positive ones", end=" ")
-    counts = {name: Counter(opinions(annotated[name])) for name in ASPECTS}
-    shares = (
-        f"{name} {found['positive'] / (found['positive'] + found['negative']):.3f}" for name, found in counts.items()
-    )
-    print(", ".join(shares), flush=True)
+    shares = ", ".join(f"{name} {np.mean(annotated[name] >= 0.8):.3f}" for name in ASPECTS)
+    print(f"{len(texts)} reviews, {len(test)} annotated ones to test; share of the high ratings {shares}", flush=True)
     for names in (ASPECTS, *((name,) for name in ASPECTS)):
         for rationales in ("per-label", "disjoint") if len(names) > 1 else ("per-label",):
             start = time.process_time()
             model = Rationalizer(rationales=rationales, budget=0.18, epochs=epochs, **settings)
             if len(names) == 1:  # one target with its only rationale, and the same encoder
                 model.set_params(rationales="shared", gaps="closed", start_spread=1.0)
-            labels = {name: opinions(table[name]) for name in names}
-            known = [k for k, row in enumerate(zip(*labels.values(), strict=True)) if any(row)]
-            own = {name: [column[k] for k in known] for name, column in labels.items()}
-            model.fit([list(table.tokens.iloc[k]) for k in known], own, threads=1)
-            truth = {name: opinions(annotated[name]) for name in names}
-            given = [k for k, row in enumerate(zip(*truth.values(), strict=True)) if any(row)]
-            rows = {name: [column[k] for k in given] for name, column in truth.items()}
-            examples = make_examples([test[k] for k in given], rows, [marks[k] for k in given], scheme=model._labels())
+            model.fit(texts, grades(table, names), threads=1)
+            examples = make_examples(test, grades(annotated, names), marks, scheme=model._labels())
             found = evaluate(model.trained, examples).by_label
             scores = ", ".join(f"{name} {found[name].accuracy:.3f} ({found[name].macro_f1:.3f})" for name in names)
             which = "one model" if len(names) > 1 else f"a model for {names[0]}"
