@@ -108,7 +108,7 @@ class ServedModel:
             self.model.with_settings(budget, constraints)
             return
         from rationalizer.inference.predict import with_settings
-        from rationalizer.models.config import with_constraints
+        from rationalizer.models.setting_conflicts import with_constraints
 
         if constraints is not None:
             with_constraints(self.model.config, constraints)

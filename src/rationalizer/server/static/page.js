@@ -369,8 +369,10 @@ async function start() {
   const unfold = () => (byId("settings").open = wide.matches);
   wide.addEventListener("change", unfold);
   unfold();
-  fields()[0].focus({ preventScroll: true });
-  fields()[0].select(); // typing replaces the example
+  if (!matchMedia("(pointer: coarse)").matches) { // on a phone a focused field may open the keyboard
+    fields()[0].focus({ preventScroll: true });
+    fields()[0].select(); // typing replaces the example
+  }
 }
 
 function startWithRetry() {
