@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from rationalizer.cli.train import WARM_EPOCHS, learn_from_annotations
 from rationalizer.data import Corpus, load
 from rationalizer.data.examples import make_example
 from rationalizer.inference import annotation_usefulness, evaluate, predict
@@ -31,7 +32,6 @@ from rationalizer.training.trainer import train
 
 SIZES = (20, 50, 100, 200)
 SHOWN = ("accuracy", "token_f1", "auprc")
-EPOCHS = 5  # of a training that goes on, as in `rationalizer train FILE --from RUN`
 LAST_WORDS = 150  # of a Movies review; its verdict tends to be at the end
 
 
@@ -45,24 +45,24 @@ class Reduced:
 
 
 def reduce_hatexplain(corpus: Corpus) -> Reduced:
-    """600 training posts of each class; 300 posts of dev to stop, 800 others scored."""
+    """300 training posts of each class; 300 posts of dev to stop, 800 others scored."""
     dev = shuffled(corpus.dev)
-    return Reduced(replace(corpus, train=first_of_each(corpus, 600), dev=dev[:300]), dev[300:1100], dev[300:1100])
+    return Reduced(replace(corpus, train=first_of_each(corpus, 300), dev=dev[:300]), dev[300:1100], dev[300:1100])
 
 
 def reduce_beer(corpus: Corpus) -> Reduced:
-    """150 training reviews of each class and half of the annotated ones. The other half is scored for its words only,
+    """100 training reviews of each class and half of the annotated ones. The other half is scored for its words only,
     because nearly all of its labels are positive; the labels of 400 reviews of dev are scored instead.
     """
     annotated = shuffled([example for example in corpus.test if example.annotated])
     half, dev = len(annotated) // 2, shuffled(corpus.dev)
-    training = [*first_of_each(corpus, 150), *annotated[:half]]
+    training = [*first_of_each(corpus, 100), *annotated[:half]]
     return Reduced(replace(corpus, train=training, dev=dev[:200]), dev[200:600], annotated[half:])
 
 
 def reduce_movies(corpus: Corpus) -> Reduced:
-    """The last 150 words of 200 training reviews of each class, of 100 others to stop, and of the 200 scored."""
-    training = first_of_each(corpus, 200)
+    """The last 150 words of 150 training reviews of each class, of 100 others to stop, and of the 200 scored."""
+    training = first_of_each(corpus, 150)
     taken = {id(example) for example in training}
     others = shuffled([example for example in corpus.train if id(example) not in taken])[:100]
     scored = last_words(corpus.dev)
@@ -142,9 +142,9 @@ class Study:
         labels_only = replace(corpus, train=[unmarked(example) for example in corpus.train])
         base = self.folder / f"{self.name}-{seed}"
         first = fit(labels_only, configure("spectra", settings), run_dir=base, resume=True)  # once, then it is loaded
-        warm = {**settings, "patience": None, "epochs": EPOCHS}
+        warm = {"patience": None, "epochs": WARM_EPOCHS}
         self.score(seed, "labels only", 0, lambda: first)
-        self.score(seed, "trained on", 0, lambda: fit(labels_only, configure("spectra", warm), start=first))
+        self.score(seed, "trained on", 0, lambda: fit(labels_only, replace(first.config, **warm), start=first))
         candidates = [unmarked(corpus.train[k]) for k in self.pool]
         useful = annotation_usefulness(first, candidates, predict(first, candidates))
         ranked = {
@@ -154,9 +154,8 @@ class Study:
         for order, size in steps:
             chosen = set(ranked[order][:size].tolist())
             texts = [example if k in chosen else unmarked(example) for k, example in enumerate(corpus.train)]
-            weight = round(len(texts) / len(chosen), 2)  # as `rationalizer train FILE --from RUN` sets it
-            config = configure("spectra", {**warm, "annotation_weight": weight})
             taught = replace(corpus, train=texts)
+            config = learn_from_annotations(first.config, taught, {}, warm=True)
             self.score(seed, order, size, lambda: fit(taught, config, start=first))  # noqa: B023
 
     def table(self) -> Iterator[str]:
