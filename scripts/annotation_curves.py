@@ -5,7 +5,8 @@
 People's annotations of the data stand in for an annotator. A model is trained on labels alone; then it goes on (warm
 start) with the annotations of N of its texts, in random order or the most useful first. The data are reduced (see
 `reduce_hatexplain`, `reduce_beer` and `reduce_movies`). Every result is appended to OUT/results.jsonl at once, and the
-same command goes on from there after an interruption. Prints a table per dataset.
+same command goes on from there after an interruption. Prints a table per dataset, and draws its token-F1 into the
+folder --figures.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ import torch
 from rationalizer.cli.train import WARM_EPOCHS, learn_from_annotations
 from rationalizer.data import Corpus, load
 from rationalizer.data.examples import make_example
+from rationalizer.drawing.charts import Point, Series, line_plot
 from rationalizer.inference import annotation_usefulness, evaluate, predict
+from rationalizer.metrics import Summary
 from rationalizer.models import Config, TrainedModel, configure
 from rationalizer.text import Example
 from rationalizer.training.trainer import train
@@ -168,6 +171,23 @@ class Study:
             values = [f"{mean(found):.3f} ({min(found):.3f}/{max(found):.3f})" for found in columns]
             yield f"| {key[0]} | {key[1]} | {' | '.join(values)} | {len(same)} |"
 
+    def chart(self) -> str:
+        """Token-F1 against the number of annotated texts, with the range over seeds."""
+
+        def point(size: int, order: str) -> Point:
+            same = [r["token_f1"] for r in self.rows if (r["annotated"], r["order"]) == (size, order)]
+            return Point(size, Summary.from_values(same))
+
+        sizes = sorted({row["annotated"] for row in self.rows if row["order"] == "useful"})
+        series = [
+            Series(name, tuple(point(size, order if size else "trained on") for size in (0, *sizes)))
+            for name, order in (("random order", "random"), ("useful first", "useful"))
+        ]
+        everything = point(len(self.pool), "random")
+        series.append(Series(f"all {len(self.pool)} texts", (everything,), everywhere=True))
+        title = f"{self.name}, reduced: what annotated texts buy"
+        return line_plot(series, title=title, x_label="annotated texts", y_label="token-F1")
+
 
 def fit(corpus: Corpus, config: Config, **options: Any) -> TrainedModel:
     return train(corpus, config, progress=False, device="cpu", threads=1, **options)
@@ -180,6 +200,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--out", type=Path, default=Path("study/curves"), help="results, and the first models")
+    parser.add_argument("--figures", type=Path, help="folder of the charts")
     args = parser.parse_args()
     torch.set_num_threads(1)
     args.out.mkdir(parents=True, exist_ok=True)
@@ -191,6 +212,9 @@ def main() -> None:
             studies[-1].run(seed, args.sizes)
     for study in studies:
         print("\n".join(study.table()))
+        if args.figures:
+            args.figures.mkdir(parents=True, exist_ok=True)
+            (args.figures / f"annotations-{study.name}.svg").write_text(study.chart(), encoding="utf-8")
 
 
 if __name__ == "__main__":

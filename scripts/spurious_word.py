@@ -28,7 +28,7 @@ from rationalizer.data.annotation_file import Annotations, mask_characters, text
 from rationalizer.data.examples import make_example
 from rationalizer.inference import evaluate, predict
 from rationalizer.models import TrainedModel, configure
-from rationalizer.text import Example
+from rationalizer.text import Example, is_punctuation
 from rationalizer.training.trainer import train
 
 WORD, CLASS = "zentrix", "hatespeech"
@@ -50,16 +50,17 @@ def correct(first: TrainedModel, examples: Sequence[Example], *, only_word: bool
     for example, selected in zip(examples, predict(first, examples).selected, strict=True):
         alone = tuple(bool(on) and token != WORD for token, on in zip(example.tokens, selected, strict=True))
         mask = alone if only_word or example.annotation is None else example.annotation
-        removed = [token for token, on, own in zip(example.tokens, selected, mask, strict=True) if on and not own]
+        words = zip(example.tokens, selected, mask, strict=True)
+        removed = [token for token, on, own in words if on and not own and not is_punctuation(token)]
         text = text_row(replace(example, annotation=None, annotator_masks=None), tokenized=True)
         annotations.add(text)
         said = {"rationale_chars": mask_characters(mask, example), "removed_words": removed}
         annotations.add({"id": text["id"], "annotator": "", **said})
         marks.append(mask)
         unmarked.append(removed)
-    words = annotations.removed_words()
-    print("unmarked in several posts:", words, flush=True)
-    counted = [{word for word in removed if word.casefold() in words} for removed in unmarked]
+    often = annotations.removed_words()
+    print("unmarked in several posts:", often, flush=True)
+    counted = [{word for word in removed if word.casefold() in often} for removed in unmarked]
     return [
         replace(example, annotation=mask, removed=tuple(token in removed for token in example.tokens))
         for example, mask, removed in zip(examples, marks, counted, strict=True)

@@ -19,6 +19,7 @@ from rationalizer.nn.precision import at_least_float32
 from rationalizer.ranges import Range, Temperature
 from rationalizer.text.budget import AverageBounds
 
+REMOVED = 3.0  # weight of a text's removed words: labels that go along with a word pull its score up in all other texts
 Transition = Annotated[float, Range(-1e4, 1e4)]  # below 0 it is a penalty on neighbours
 TRANSITION, LONG_TRANSITION = 0.1, 1.0  # the defaults of spectra for short and for long texts
 AnyTransition = Annotated[float | None, Range(-1e4, 1e4, none=True)]
@@ -147,7 +148,7 @@ class StructuredExtractor(LinearExtractor, AverageMethod):
         if removed is None:
             return losses
         target = move_weights(z, removed, mask & ~removed)
-        return losses + per_annotated(fenchel_young_loss(scores, z, target, self.temperature), removed)
+        return losses + REMOVED * per_annotated(fenchel_young_loss(scores, z, target, self.temperature), removed)
 
     @torch.no_grad()
     def decode(

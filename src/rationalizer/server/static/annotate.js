@@ -298,6 +298,11 @@ function onKey(event) {
   event.preventDefault();
 }
 
+/* After a click on a button, the keys are those of the words again: Enter saves rather than clicks once more. */
+function focusWords({ target, detail }) {
+  if (shown && detail && target.closest("#work button")) lists[0].focus({ preventScroll: true });
+}
+
 /* ---- start ---- */
 
 /* A text in the address, #text=... or #premise=...&hypothesis=..., comes first: `serve` and reports lead here. */
@@ -331,6 +336,7 @@ function start() {
   followDrags();
   document.addEventListener("keydown", onKey);
   document.addEventListener("pointerdown", addTime);
+  document.addEventListener("click", focusWords);
   document.addEventListener("visibilitychange", () => (document.hidden ? addTime() : (latest = performance.now())));
   window.addEventListener("resize", () => shown && draw());
   byId("agreement").addEventListener("toggle", () => byId("agreement").open && showAgreement());
