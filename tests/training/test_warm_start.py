@@ -84,6 +84,7 @@ def test_train_from_annotations(tmp_path, spectra_run):
     file = AnnotationFile.open(tmp_path / "x.annotated.jsonl", header, texts)
     for example in CORPUS.train[::2]:
         row = {"label": CORPUS.classes[example.label], "rationale_chars": mask_characters(example.annotation, example)}
+        row["removed_words"] = ["Acme", "the"]
         file.append({"id": text_id([example.text]), "annotator": "Ana", **row})
     file.append({"annotator": "Ana", "never": ["Lovely"]})
 
@@ -91,11 +92,12 @@ def test_train_from_annotations(tmp_path, spectra_run):
     printed = run("train", file.path, "--from", spectra_run, "--out", out, "--set", "epochs=1").output
     assert "Annotated: 30 texts by Ana" in printed
     assert "never selected: lovely" in printed
+    assert "acme (30 texts); --constraint never=words:acme excludes" in " ".join(printed.split())
     assert "before" in printed
     assert "Now selected" in printed
     assert "what changed" in (out / "change.html").read_text()
     taught = Rationalizer.load(out)
-    assert 1.5 < taught.config.annotation_weight < 2.5  # half of the texts are annotated
+    assert 4.5 < taught.config.annotation_weight < 7.5  # half of the texts are annotated
     assert taught.config.patience is None
     assert taught.explain("lovely lovely room with kind staff").spans
     assert "lovely" not in str(taught.explain("A lovely room with kind staff.").spans)
