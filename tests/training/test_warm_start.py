@@ -9,7 +9,7 @@ from rationalizer.data.annotation_file import AnnotationFile, mask_characters, t
 from rationalizer.data.examples import make_example
 from rationalizer.models import TrainedModel
 from rationalizer.training.trainer import train
-from tests.cli.calls import refused, run
+from tests.cli.calls import run
 
 CORPUS = generated_reviews(train=60, dev=20, test=20, seed=3)
 
@@ -102,6 +102,5 @@ def test_train_from_annotations(tmp_path, spectra_run):
     assert taught.explain("lovely lovely room with kind staff").spans
     assert "lovely" not in str(taught.explain("A lovely room with kind staff.").spans)
 
-    assert "network" in refused(
-        "train", file.path, "--from", spectra_run, "--out", tmp_path / "no", "--set", "hidden=9"
-    )
+    wrong = run("train", file.path, "--from", spectra_run, "--out", tmp_path / "no", "--set", "hidden=9", code=2)
+    assert "network" in wrong.stderr.rpartition("error: ")[2]
