@@ -25,7 +25,7 @@ import torch
 
 from rationalizer.cli.train import WARM_EPOCHS, learn_from_annotations
 from rationalizer.data import Corpus, load
-from rationalizer.data.examples import make_example
+from rationalizer.data.single_examples import make_example
 from rationalizer.drawing.charts import Point, Series, line_plot
 from rationalizer.inference import annotation_usefulness, evaluate, predict
 from rationalizer.metrics import Summary

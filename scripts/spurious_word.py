@@ -25,7 +25,7 @@ from rationalizer.cli.train import WARM_EPOCHS, learn_from_annotations
 from rationalizer.constraints import Never
 from rationalizer.data import load
 from rationalizer.data.annotation_file import Annotations, mask_characters, text_row
-from rationalizer.data.examples import make_example
+from rationalizer.data.single_examples import make_example
 from rationalizer.inference import evaluate, predict
 from rationalizer.models import TrainedModel, configure
 from rationalizer.text import Example, is_punctuation

@@ -114,6 +114,29 @@ def test_examples_are_sorted_by_confidence():
     assert "Most confident errors" not in Page(evaluation_report(replace(REPORT, truths=["positive"] * 6))).sections
 
 
+def test_scores_of_a_regression_have_short_headings_and_full_names():
+    scores = Scores(documents=6, mse=0.0574, mae=0.2124, r2=0.071)
+    rows = Page(evaluation_report(replace(REPORT, scores=scores, budgets={}, baselines={"mean": {"mse": 0.063}}))).rows
+    assert ["on the same texts", "MSE", "MAE", "R²"] in rows
+    assert ["mean absolute error", ".2124"] in rows
+
+
+def test_many_classes_have_few_words_each():
+    names = [f"c{k}" for k in range(30)]
+    explanations = [
+        explain(
+            " ".join(f"{name}word{j}" for j in range(8)),
+            range(8),
+            label=name,
+            probabilities={each: float(each == name) for each in names},
+        )
+        for name in names
+    ]
+    html = evaluation_report(replace(REPORT, explanations=explanations, truths=names))
+    section = html.split("<h2>Words selected per prediction</h2>")[1].split("</section>")[0]
+    assert section.count("<summary>") == 30 * 6  # of 8
+
+
 def test_words_have_example_texts():
     """Every text selects "text" and "number"; as nothing is peculiar to the one prediction, the alphabet decides."""
     html = evaluation_report(REPORT)

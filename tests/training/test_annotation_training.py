@@ -8,7 +8,7 @@ import pytest
 from rationalizer.data import Corpus
 from rationalizer.data import generated_pairs as pairs
 from rationalizer.data import generated_reviews as reviews
-from rationalizer.data.examples import make_example
+from rationalizer.data.single_examples import make_example
 from rationalizer.inference import evaluate, predict
 from rationalizer.models import TrainedModel, configure
 from rationalizer.models.format_upgrade import ADDED_SETTINGS

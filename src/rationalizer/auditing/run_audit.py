@@ -86,7 +86,7 @@ def audit(
     Args:
         model: a trained `Rationalizer`; or any other model, as an `Adapter` of two functions.
         texts: the texts to audit: strings or lists of words, (premise, hypothesis) tuples for a model of pairs; or a
-            corpus, whose test split (or dev split) is audited against its training texts. A few hundred texts are
+            corpus: its test split (or dev split) is audited against its training texts. A few hundred texts are
             enough for most checks, with more texts the intervals are narrower.
         labels: their true labels, if known: the independent reader then learns from them instead of from the model's
             predictions.

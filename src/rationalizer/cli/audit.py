@@ -19,8 +19,8 @@ from rationalizer.cli.options import (
     TableOptions,
     Threads,
     find_model,
-    resolve_source,
 )
+from rationalizer.cli.scored_data import find_data, load_trained, read_scored_examples
 
 LEAK_FOUND = 1
 
@@ -66,30 +66,17 @@ def audit(
     from rationalizer.auditing import CHECKS, audit_examples
     from rationalizer.auditing.audit_report import summary
     from rationalizer.auditing.rationalizer_adapter import RationalizerAdapter
-    from rationalizer.cli.evaluate import read_scored_examples
     from rationalizer.model import Rationalizer
-    from rationalizer.models import TrainedModel
     from rationalizer.models.atomic_files import write_bytes, write_json
-    from rationalizer.models.devices import check_device
     from rationalizer.progress import show_progress
-    from rationalizer.text import Budget
     from rationalizer.training import read_source
 
     for name in check or ():
         CHECKS[name]  # an unknown name is an error before anything is loaded
     folder = find_model(run)
-    trained = TrainedModel.load(folder, check_device(device))
-    if budget is not None:
-        trained = trained.with_budget(Budget.parse(budget))
-    if constraint:
-        trained = trained.with_constraints(constraint)
-    data = stored = read_source(folder)
-    if source is not None:
-        data = resolve_source(source, reading, data_dir, aspect)
-    elif reading.is_set() or data_dir or aspect:
-        raise ValueError("--data-dir, --aspect, --column and similar options describe a SOURCE; add a SOURCE")
-    if data is None:
-        raise ValueError(f"{run} does not record its training data; add a SOURCE")
+    trained = load_trained(folder, budget, constraint, device)
+    stored = read_source(folder)
+    data = find_data(run, stored, source, reading, data_dir, aspect)
     split, examples, _ = read_scored_examples(trained, data, split, whole_file=data != stored)
     train = None
     if stored is not None and split != "train":

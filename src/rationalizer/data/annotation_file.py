@@ -29,8 +29,8 @@ from statistics import fmean
 from threading import RLock
 from typing import IO, Any
 
-from rationalizer.data.examples import example_from_known_row
 from rationalizer.data.safe_json import parse_json
+from rationalizer.data.single_examples import example_from_known_row
 from rationalizer.text.errors import DataError, short_repr
 from rationalizer.text.example import AnyExample, Example, PairExample
 

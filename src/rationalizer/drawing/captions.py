@@ -70,7 +70,7 @@ def probabilities(explanation: AnyExplanation) -> list[Bar]:
 
 
 def rest_text(drawn: LabelRows) -> str:
-    """What is said of labels without a row."""
+    """A note on the labels without a row."""
     return f"{count_of(drawn.others, 'other')}, at most {percent(drawn.most)}"
 
 

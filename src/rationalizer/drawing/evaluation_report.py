@@ -25,6 +25,7 @@ MAX_CLASSES = 12  # maximum size of a confusion table; with more classes, the mo
 MAX_CONFUSIONS = 10
 MAX_HEADING = 12  # characters of a class name above a column
 EXCERPTS = 3  # example texts per word
+MAX_WORDS, MIN_WORDS = 200, 5  # words of all predictions together; words of a prediction, if there are many
 COMPARED = (
     "accuracy",
     "micro_f1",
@@ -70,7 +71,7 @@ class Report:
     baselines: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # their scores on the same texts
     attribution: AttributionReport | None = None  # comparison with an attribution method
     examples: int = 4  # number of texts of each kind
-    words: int = 20  # number of words per prediction
+    words: int = 20  # largest number of words per prediction
     correct: str = ""  # the address of an annotation page; the example texts then have links to it
 
 
@@ -251,12 +252,13 @@ def _calibration(class_results: ClassResults | None) -> Section | None:
 
 def _words(report: Report, summary: Overview) -> Section | None:
     pairs = any(isinstance(one, PairExplanation) for one in report.explanations)
+    most = min(report.words, max(MIN_WORDS, MAX_WORDS // max(1, len(summary.groups))))
     columns = [
         WordColumn(
             f"{group.name} ({group.texts} {'pair' if pairs else 'text'}{'' if group.texts == 1 else 's'})",
             [
                 WordEntry(unit_text(use.word), use.selected, use.seen, _excerpts(report, use))
-                for use in group.words[: report.words]
+                for use in group.words[:most]
             ],
         )
         for group in summary.groups

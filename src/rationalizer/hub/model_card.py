@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -118,7 +119,7 @@ def _use(trained: TrainedModel, name: str) -> str:
     texts = '"A man plays a guitar.", "A man makes music."' if trained.pairs else '"A text to explain."'
     return (
         "```python\nfrom rationalizer import Rationalizer\n\n"
-        f"model = Rationalizer.load({name!r})\nprint(model.explain({texts}))\n```"
+        f"model = Rationalizer.load({json.dumps(name, ensure_ascii=False)})\nprint(model.explain({texts}))\n```"
     )
 
 
