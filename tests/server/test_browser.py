@@ -286,6 +286,32 @@ def test_dataset_view(page, models):
         assert page.evaluate("getComputedStyle(document.querySelector('h1')).fontSize") == "25.6px"  # as before
 
 
+def test_search_among_many_labels(page, server):
+    """Only the most probable labels are drawn; the others are found by their names."""
+    names = [f"topic {k:03}" for k in range(300)]
+    own = [{"name": name, "spans": [[2, 8], [9, 13]] if k == 7 else []} for k, name in enumerate(names)]
+
+    def many(route):
+        answer = route.fetch().json()
+        probabilities = {name: k / 1000 for k, name in enumerate(names)}
+        answer["explanations"][0] |= {"probabilities": probabilities, "labels": own, "separate": True}
+        route.fulfill(json=answer)
+
+    page.route("**/explain", many)
+    page.goto(server)
+    enter(page, "🙂 lovely care")
+    field = page.get_by_label("Find a label").first
+    found = page.locator(".found").first.locator("li")
+    field.fill("TOPIC 00")
+    expect(found).to_have_count(9)
+    assert found.first.inner_text().split() == ["topic", "009", "0.9%"]
+    assert found.last.inner_text() == "2 more"
+    field.fill("007")
+    expect(found).to_have_text(["topic 0070.7%lovely ... care"])
+    field.fill("weather")
+    expect(found).to_have_text(["no such label"])
+
+
 def test_recovers_when_the_server_returns(outsider, models):
     page = outsider
     with listening(create_app(models)) as address:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rationalizer.server.annotation_task import AnnotationTask
 
 PAGES = {"/": "index.html", "/docs": "docs.html"}
-ASSETS = ("style.css", "api.js", "examples.js", "dataset.js", "downloads.js", "page.js", "docs.js")
+ASSETS = ("style.css", "api.js", "examples.js", "dataset.js", "downloads.js", "label_search.js", "page.js", "docs.js")
 Drawing = Literal["html", "svg"]
 # The model's name, what replaces its own settings, whether decisions are recorded, whether words have weights, and, if
 # the request may take long, its time limit.

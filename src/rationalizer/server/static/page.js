@@ -146,6 +146,7 @@ function amount(explanation) {
 function spoken({ model: name, explanations: [explanation] }) {
   let { label } = explanation;
   if (typeof label === "number") label = +label.toPrecision(4);
+  if (Array.isArray(label)) label = label.length > FEW_LABELS ? `${label.length} labels` : label.join(", ") || "no label";
   const ofOneClass = Object.keys(explanation.probabilities ?? {}).length === 1; // then the label has no information
   return `${name}: ${ofOneClass ? "" : `${label}, `}${amount(explanation)}.`;
 }
@@ -160,7 +161,7 @@ function card(body, answer) {
   const drawing = make("div", "", { class: "drawing" });
   drawing.innerHTML = explanation.html; // from the server, which escapes the text
   for (const frame of drawing.querySelectorAll(".rz-drawing")) frame.tabIndex = 0; // scrollable by keyboard
-  element.append(heading, drawing, make("p", amount(explanation), { class: "summary" }), downloads(body, answer));
+  element.append(heading, drawing, ...labelSearch(explanation), make("p", amount(explanation), { class: "summary" }), downloads(body, answer));
   return element;
 }
 
