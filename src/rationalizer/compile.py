@@ -8,7 +8,6 @@ where the first user should not wait: before a server starts, before tests, afte
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Callable
@@ -74,14 +73,9 @@ def _graphs() -> None:
 GROUPS: tuple[Callable[[], None], ...] = (_highlights, _spans, _graphs, _matchings, _closed_forms)  # the slowest first
 
 
-def _disable_garbage_collection() -> None:
-    """A process that ends after compiling needs no garbage collection, which would scan all of Numba repeatedly."""
-    gc.disable()
-
-
 def compile_kernels(processes: int | None = None) -> None:
     """Compile all kernels that are not in the cache yet; by default with one process per core."""
-    with ProcessPoolExecutor(processes or os.cpu_count(), get_context("spawn"), _disable_garbage_collection) as pool:
+    with ProcessPoolExecutor(processes or os.cpu_count(), get_context("spawn")) as pool:
         for task in [pool.submit(group) for group in GROUPS]:
             task.result()
 

@@ -13,9 +13,9 @@ from rationalizer.data.corpus import Task
 from rationalizer.estimator.model_state import config_from_params
 from rationalizer.estimator.saving_methods import SavingMethods
 from rationalizer.estimator.scikit_learn_methods import ScikitLearnMethods
-from rationalizer.estimator.training_data import Dev, check_corpus, corpus_of, label_type
-from rationalizer.models.config import resolve_rationales
-from rationalizer.models.trained_model import LabelType
+from rationalizer.estimator.training_data import Dev, check_corpus_arguments, corpus_of, label_type
+from rationalizer.models.description import LabelType
+from rationalizer.models.setting_conflicts import resolve_rationales
 from rationalizer.text import Budget
 from rationalizer.training.class_balance import rare_classes_note
 from rationalizer.training.runs import read_run_record, run
@@ -117,7 +117,7 @@ class Rationalizer(SavingMethods, ScikitLearnMethods):
             given = {"labels": labels, "annotations": annotations, "dev": dev, "task": task, "pairs": pairs}
             corpus = texts
             config = config_from_params(self._chosen_params(params), pairs=corpus.pairs)
-            check_corpus(corpus, config, **given, sample_weight=sample_weight, classes=classes)
+            check_corpus_arguments(corpus, config, **given, sample_weight=sample_weight, classes=classes)
         else:
             if labels is None:
                 raise ValueError(

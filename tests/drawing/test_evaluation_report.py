@@ -1,5 +1,6 @@
 """Reports contain all scores and the right example texts."""
 
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -125,8 +126,8 @@ def test_many_classes_have_few_words_each():
     names = [f"c{k}" for k in range(30)]
     explanations = [
         explain(
-            " ".join(f"{name}word{j}" for j in range(8)),
-            range(8),
+            " ".join(f"{name}word{j}" for j in range(10)),
+            range(10),
             label=name,
             probabilities={each: float(each == name) for each in names},
         )
@@ -134,7 +135,7 @@ def test_many_classes_have_few_words_each():
     ]
     html = evaluation_report(replace(REPORT, explanations=explanations, truths=names))
     section = html.split("<h2>Words selected per prediction</h2>")[1].split("</section>")[0]
-    assert section.count("<summary>") == 30 * 6  # of 8
+    assert section.count("<summary>") == 25 * 8  # of 10 for each of the most frequent
 
 
 def test_words_have_example_texts():
@@ -247,6 +248,19 @@ def test_many_classes_are_listed_by_their_confusions():
         ["class 1", "class 0", "4"],
         ["class 1", "class 2", "4"],
     ]
+
+
+def test_words_of_the_most_frequent_of_many_predictions():
+    names = [f"class {min(k, 60 - k):02}" for k in range(60)]  # "class 00" and "class 30" are of one text each
+    probabilities = dict.fromkeys(sorted(set(names)), 1 / 31)
+    explanations = [explain("a text", [0], label=name, probabilities=probabilities) for name in names]
+    html = evaluation_report(replace(REPORT, explanations=explanations, truths=None))
+    section = html.split("<h2>Words selected per prediction</h2>")[1].split("</section>")[0]
+    titles = re.findall(r"<h3><bdi>(.*?)</bdi>", section)
+    assert titles == [f"class {k:02} (2 texts)" for k in range(1, 26)]
+    assert "25 most frequent of 31" in section
+    examples = html.split("<h2>Examples of each class</h2>")[1].split("</section>")[0]
+    assert examples.count("<article>") == 25
 
 
 def test_without_findings_and_without_data():

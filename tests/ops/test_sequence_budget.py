@@ -1,13 +1,15 @@
 """Properties of the chain layers: scales, limits, certificates of the closed form, convergence."""
 
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import nnls
 
 from rationalizer import ops
-from rationalizer.ops.kernels.decomposition_cpu import decompose
+from rationalizer.ops.kernels.maximum_entropy_cpu import distance_to_mixture
 from rationalizer.ops.kernels.mixture_certificate_cpu import is_mixture_within_budget
 from rationalizer.ops.kernels.sequence_budget_map_cpu import budgeted_viterbi
 
@@ -233,8 +235,8 @@ def small_spread(rows, n, spread=0.05, seed=0):
 
 
 @pytest.mark.parametrize(("n", "transition", "spread"), [(200, 1e-4, 0.05), (256, 1e-3, 0.05), (1024, 1.0, 0.3)])
-def test_decomposition_certifies_similar_scores(n, transition, spread):
-    """The closed form is optimal; the certificate is an explicit mixture, without the active-set method."""
+def test_maximum_entropy_certifies_similar_scores(n, transition, spread):
+    """The closed form is optimal, and proven so without the active-set method."""
     scores = small_spread(8, n, spread)
     z, info = ops.sequence_budget(scores, n // 5, transition=transition, return_info=True)
     assert info.converged.all()
@@ -245,32 +247,45 @@ def test_decomposition_certifies_similar_scores(n, transition, spread):
     assert ((earned - best_value(scores - z, edges, n // 5))[proven] >= -1e-9).all()
 
 
-@pytest.mark.parametrize("transition", [1e-6, 1e-3, 0.03, 0.3])
+def nearest_nested_mixture(z, edges, least, most):
+    """Return the distance of `z` from the mixtures of sequences that respect the order of neighbours."""
+    bits = np.array(list(product((0.0, 1.0), repeat=len(z))))
+    words = bits.sum(1)
+    kept = (words >= least) & (words <= most) & ((bits == z) | ((z > 0) & (z < 1))).all(1)
+    for i in range(len(z) - 1):
+        if edges[i] > 0:
+            smaller, larger = (i, i + 1) if z[i] <= z[i + 1] else (i + 1, i)
+            kept &= bits[:, smaller] <= bits[:, larger]
+            kept &= (z[i] != z[i + 1]) | (bits[:, i] == bits[:, i + 1])
+    sequences = bits[kept]
+    if not len(sequences):
+        return np.inf
+    heavy = 1e4  # the weight of Σp = 1 beside Σ p_j y_j = z
+    rows = np.vstack([sequences.T, np.full(len(sequences), heavy)])
+    return nnls(rows, np.append(z, heavy), maxiter=10_000)[1]
+
+
+@pytest.mark.parametrize("transition", [1e-6, 1e-3, 0.03, 0.1])
 @pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize("level", [0.5, 0.2])  # the budget binds, or does not
-def test_decomposition_weights_sum_to_one(transition, ties, level):
-    """The sequences are within the budget and separate no pair, the remainder is feasible for the relaxation, and its
-    pair bonus is the reported loss."""
-    for seed in range(6):
-        scores = small_spread(1, 40, seed=seed) - 0.5 + level
-        scores = (scores * 20).round() / 20 if ties else scores
-        z = ops.pair_budget(scores, 8, transition=transition)[0].numpy()
-        edges = np.full(39, transition)
-        sequences, weights, count, lost = decompose(z, edges, 8, 0.0, np.zeros(1, np.uint8))
-        bits = np.unpackbits(sequences[:count].view(np.uint8), axis=1, bitorder="little")[:, :40]
-        weights = weights[:count]
-        assert (bits.sum(1) <= 8).all()
-        assert (weights > 0).all()
-        rest, left = z - weights @ bits, 1 - weights.sum()
-        assert rest.min() >= -1e-9
-        assert rest.max() <= left + 1e-9
-        assert rest.sum() <= 8 * left + 1e-9
-        pairs = weights @ (bits[:, 1:] * bits[:, :-1])
-        assert edges @ (np.minimum(z[1:], z[:-1]) - pairs) == pytest.approx(lost, abs=1e-9)
-        assert edges @ np.minimum(rest[1:], rest[:-1]) == pytest.approx(lost, abs=1e-9)
-        stopped = decompose(z, edges, 8, 0.0, np.ones(1, np.uint8))
-        assert stopped[2] == 0
-        assert stopped[3] >= lost
+@pytest.mark.parametrize("least", [3, 0])  # exactly 3 ones, or at most 3
+def test_distance_to_mixture(transition, ties, least):
+    """No distance is smaller than that of the nearest mixture, and mixtures that are equal to z are found."""
+    edges, stop = transition * (np.arange(9) % 3 > 0), np.zeros(1, np.uint8)
+    found, possible = 0, 0
+    for seed in range(12):
+        scores = small_spread(1, 10, spread=0.2, seed=seed) - (0.0 if least else 0.35)
+        scores = (scores * 10).round() / 10 if ties else scores
+        z = ops.pair_budget(scores, 3, transition=torch.tensor(edges))[0].numpy()
+        nearest = nearest_nested_mixture(z, edges, least, 3)
+        equal = distance_to_mixture(z, edges, least, 3, 0.0, stop)
+        close = distance_to_mixture(z, edges, least, 3, 0.1, stop)
+        assert nearest <= 1e-6 or equal == np.inf
+        assert nearest <= close + 1e-6
+        assert equal <= 1e-10 or equal == np.inf
+        assert close <= 0.1 or close == np.inf
+        found, possible = found + (equal < np.inf), possible + (nearest <= 1e-6)
+    assert found >= 0.7 * possible > 0
+    assert distance_to_mixture(z, edges, least, 3, 0.0, np.ones(1, np.uint8)) == np.inf
 
 
 @pytest.mark.parametrize("transition", [1e-6, 1e-3, 0.1, 1.0])

@@ -11,7 +11,8 @@ from rationalizer.data import Labels, make_examples
 from rationalizer.data.data_frames import is_table, texts_of
 from rationalizer.drawing import Label
 from rationalizer.explaining import as_label
-from rationalizer.models.config import Config, configure, with_constraints
+from rationalizer.models.config import Config, configure
+from rationalizer.models.setting_conflicts import with_constraints
 from rationalizer.models.trained_model import TrainedModel
 from rationalizer.not_fitted import not_fitted
 from rationalizer.text import AnyExample, Budget
@@ -72,8 +73,8 @@ class ModelState:
 
     @property
     def thresholds(self) -> dict[str, float]:
-        """Of several labels: the probability from which a text has the label. They are calibrated on dev for the best
-        F1 of each; setting them, some by name or one number for all, changes a trained model at once."""
+        """For models with several labels: the probability from which a text has each label. They are calibrated on dev
+        for the best F1. Setting them, some by name or one number for all, changes a trained model at once."""
         trained = self.trained
         if trained.task != "multi-label":
             raise AttributeError("only a model with several labels has thresholds")

@@ -49,7 +49,7 @@ class ScikitLearnMethods(PredictMethods):
         return self
 
     def _is_for_pairs(self, params: dict[str, Any]) -> bool | None:
-        """True if the model was trained on pairs with this method, whose name may exist for texts as well."""
+        """True if the model was trained on pairs with this method. Methods for texts may have the same name."""
         return True if self._config.pairs and params["method"] == self._config.method else None
 
     def _chosen_params(self, params: dict[str, Any]) -> dict[str, Any]:

@@ -12,12 +12,13 @@ from rationalizer.data import Corpus, Labels, make_corpus, make_examples
 from rationalizer.data.corpus import Task
 from rationalizer.data.data_frames import names_of
 from rationalizer.models.config import Config
-from rationalizer.models.trained_model import LabelType, TrainedModel
+from rationalizer.models.description import LabelType
+from rationalizer.models.trained_model import TrainedModel
 
 Dev = tuple[Iterable[Any], Iterable[Any]] | tuple[Iterable[Any], Iterable[Any], Iterable[Any] | None]
 
 
-def check_corpus(corpus: Corpus, config: Config, **arguments: Any) -> None:
+def check_corpus_arguments(corpus: Corpus, config: Config, **arguments: Any) -> None:
     """Raise `ValueError` if arguments repeat what the corpus has, or if its words were split by another rule."""
     for name, value in arguments.items():
         if value is not None:

@@ -4,12 +4,18 @@ Minimize ½‖Yp‖² − c·p over distributions p on sequences (the columns of
 independent, so it has at most n + 1 sequences. The equality-constrained problem on the support is solved with a
 Cholesky factor that is updated when a sequence is added or removed (`cholesky_cpu`). Sequences are stored as bits
 (`bits_cpu`).
+
+The best sequence at the current solution z often does not belong to the optimal support, since the linear objective
+s − z moves a lot at first. If a relaxation has been solved, the method therefore keeps a center: the point c with the
+smallest dual value max_y (s − c)·y + r·pairs(y) + ½‖c‖², an upper bound on the optimum. It first looks for the best
+sequence close to the center on the way to z, and takes it if it improves z. Each failure moves the search away from the
+center, and perhaps the center itself.
 """
 
 import numpy as np
 from numba import types
 
-from rationalizer.ops.kernels.bits_cpu import is_set, mixture, overlap, pack
+from rationalizer.ops.kernels.bits_cpu import is_set, mixture, normalize, overlap, pack
 from rationalizer.ops.kernels.cholesky_cpu import (
     add_column,
     backward_solve,
@@ -21,11 +27,13 @@ from rationalizer.ops.kernels.cholesky_cpu import (
 from rationalizer.ops.kernels.lagrangian_cpu import search_with_multiplier
 from rationalizer.ops.kernels.monotone_matching_map_cpu import Grid, best_alignment
 from rationalizer.ops.kernels.numba_runtime import jit, overloading
-from rationalizer.ops.kernels.sequence_budget_map_cpu import IMPOSSIBLE, blockwise_viterbi, budgeted_viterbi
+from rationalizer.ops.kernels.sequence_budget_map_cpu import budgeted_viterbi
 from rationalizer.ops.kernels.spans_map_cpu import constrained_viterbi
 
 DEPENDENT = 1e-9  # squared distance from the affine hull below which a sequence counts as inside it
 EPS = 2.3e-16
+NEAREST, FARTHEST = 1e-6, 0.5  # where sequences are searched first: the share of the way from the center to z
+NEARER, FARTHER = 0.3, 30.0  # how this share changes after a success and after a failure
 MAX_DIFFERENCE = 1e6  # from the base score; larger differences would make the weights inaccurate
 
 
@@ -53,37 +61,28 @@ def _is_grid(structure):
     return getattr(structure, "instance_class", None) is Grid
 
 
-def best_sequence(s, r, least, budget, offset, y, back, value, heads, blocks, structure):
+def best_sequence(s, r, least, budget, offset, y, back, value, structure):
     """Write the best sequence to `y` and return its score (−inf if none is feasible).
 
-    The type of `structure` decides which dynamic program is compiled: None for sequences of `least` to
-    `budget` ones (which are constant on blocks, if `blocks` > 0), a `Grid` for alignments, a constraint graph for
-    constrained selections.
+    The type of `structure` decides which dynamic program is compiled: None for sequences of `least` to `budget` ones, a
+    `Grid` for alignments, a constraint graph for constrained selections.
     """
     if isinstance(structure, Grid):
         return best_alignment(s, structure, offset, y, back, value)
     if structure is not None:
         return constrained_viterbi(s, r, structure, offset, y, back[0], value)
-    if blocks > 0:
-        best = blockwise_viterbi(s, r, heads, blocks, least, budget, offset, y, back, value)
-        if least == 0 or best > 0.5 * IMPOSSIBLE:
-            return best
     return budgeted_viterbi(s, r, least, budget, offset, y, back, value)
 
 
 @overloading(best_sequence)
-def _best_sequence(s, r, least, budget, offset, y, back, value, heads, blocks, structure):
-    def constrained(s, r, least, budget, offset, y, back, value, heads, blocks, structure):
+def _best_sequence(s, r, least, budget, offset, y, back, value, structure):
+    def constrained(s, r, least, budget, offset, y, back, value, structure):
         return constrained_viterbi(s, r, structure, offset, y, back[0], value)
 
-    def alignment(s, r, least, budget, offset, y, back, value, heads, blocks, structure):
+    def alignment(s, r, least, budget, offset, y, back, value, structure):
         return best_alignment(s, structure, offset, y, back, value)
 
-    def budgeted(s, r, least, budget, offset, y, back, value, heads, blocks, structure):
-        if blocks > 0:
-            best = blockwise_viterbi(s, r, heads, blocks, least, budget, offset, y, back, value)
-            if least == 0 or best > 0.5 * IMPOSSIBLE:
-                return best
+    def budgeted(s, r, least, budget, offset, y, back, value, structure):
         return budgeted_viterbi(s, r, least, budget, offset, y, back, value)
 
     if isinstance(structure, types.NoneType):
@@ -181,18 +180,45 @@ def _optimize_weights(columns, score, p, factor, sides, k, base, line, target):
         if blocking < 0:
             break
         k = _drop(columns, score, p, factor, sides, k, blocking)
-    p[:k] /= np.sum(p[:k])  # the sum is 1 up to rounding, which large scores would amplify in the gap
+    normalize(p, k)  # the sum is 1 up to rounding, which large scores would amplify in the gap
     return k, base
 
 
 @jit
+def _search_near_center(
+    s, r, z, center, dual_value, share, threshold, least, budget, offset, reduced, y, back, value, words, structure
+):
+    """Write the best sequence at the given share of the way from the center to z to `y` and `words`.
+
+    Returns whether its score at s − z exceeds `threshold`, and the smaller one of two dual values: that at this point,
+    which then becomes the center, and `dual_value`, that of the center. `reduced` is scratch.
+    """
+    size = 0.0
+    for i in range(z.shape[0]):
+        between = center[i] + share * (z[i] - center[i])
+        size += between * between
+        reduced[i] = s[i] - between
+    best_sequence(reduced, r, least, budget, offset, y, back, value, structure)
+    pack(y, words)
+    new_value = sequence_score(reduced, r, words, offset, budget)[0] + 0.5 * size
+    if new_value < dual_value:
+        for i in range(z.shape[0]):
+            center[i] = s[i] - reduced[i]
+        dual_value = new_value
+    for i in range(z.shape[0]):
+        reduced[i] = s[i] - z[i]
+    total, largest = sequence_score(reduced, r, words, offset, budget)
+    return total > threshold + 1e-9 * largest, dual_value
+
+
+@jit
 def active_set(
-    s, r, least, budget, columns, p, k, z, y, back, value, heads, blocks, max_iterations, bound, squared_tolerance,
-    stop, structure,
-):  # fmt: skip
+    s, r, least, budget, columns, p, k, z, y, back, value, max_iterations, bound, squared_tolerance, stop, structure
+):
     """Solve from a start of k ≥ 1 sequences and their weights; write the solution to `z`.
 
-    `structure` is as in `best_sequence`; `blocks` is 0 unless it is None. `bound` is an upper bound on the optimum.
+    `structure` is as in `best_sequence`. `bound` is an upper bound on the optimum: inf, or the dual value of a
+    relaxation at its solution, which is expected in `z`.
 
     Stops when ‖z − z*‖² ≤ `squared_tolerance` is proven, when the duality gap is a rounding error, and when `stop[0]`
     is set. The duality gap is an upper bound on ‖z − z*‖²; twice the distance of the objective from `bound` is another.
@@ -206,7 +232,11 @@ def active_set(
     line, target = np.empty(capacity + 1), np.empty(capacity + 1)
     # Subtract from all scores the mean score per word of a good sequence: partial sums then stay near 0.
     offset = sequence_score(s, r, columns[0], 0.0, 0)[0] / max(overlap(columns[0], columns[0]), 1.0)
-    shifted, reduced = s - offset, np.empty(n)
+    shifted, center, reduced, scratch = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    for i in range(n):
+        shifted[i], center[i] = s[i] - offset, z[i]
+    bound -= offset * budget
+    dual_value, share = bound, NEAREST
     base = sequence_score(shifted, r, columns[0], offset, budget)[0]  # see `best_weights`
     initial = k
     k = 0
@@ -218,7 +248,7 @@ def active_set(
             score[k] = sequence_score(shifted, r, columns[k], offset, budget)[0]
             add_column(factor, sides, k, line, distance, score[k] - base)
             k += 1
-    p[:k] /= np.sum(p[:k])
+    normalize(p, k)
 
     iterations, stalled = 0, 0
     gap, level, best = np.inf, 0.0, np.inf
@@ -235,24 +265,36 @@ def active_set(
             mean_score += p[j] * score[j]
         objective = 0.5 * size - mean_score
         level = mean_score - size
-        least_gain = max(1e-9 * (1.0 + abs(level)), squared_tolerance)
-        fast = improving_sequence(reduced, r, structure, offset, level, least_gain, y, back)
-        if not fast:
-            best_sequence(reduced, r, least, budget, offset, y, back, value, heads, blocks, structure)
         if k == capacity:
             capacity *= 2
             columns, p, score = grow(columns, capacity + 1), grow(p, capacity + 1), grow(score, capacity + 1)
             factor, sides = grow_square(factor, capacity + 1, capacity + 1), grow_square(sides, 2, capacity + 1)
             line, target = np.empty(capacity + 1), np.empty(capacity + 1)
+        least_gain = max(1e-9 * (1.0 + abs(level)), squared_tolerance)
+        found = False
+        if iterations < max_iterations:  # the gap after the last iteration must be that of the best sequence
+            found = improving_sequence(reduced, r, structure, offset, level, least_gain, y, back)
+            if not found and dual_value < np.inf:
+                found, dual_value = _search_near_center(
+                    shifted, r, z, center, dual_value, share, level + least_gain, least, budget, offset, scratch, y,
+                    back, value, columns[k], structure,
+                )  # fmt: skip
+                share = max(NEARER * share, NEAREST) if found else min(FARTHER * share, FARTHEST)
+        if not found:
+            best_sequence(reduced, r, least, budget, offset, y, back, value, structure)
         pack(y, columns[k])
         best_score, rounding = sequence_score(reduced, r, columns[k], offset, budget)
         gap = best_score - level
-        if (fast or blocks > 0) and gap <= max(1e-9 * (1.0 + rounding), squared_tolerance):
-            blocks = 0  # no sequence that is constant on blocks improves the solution any more
-            best_sequence(reduced, r, least, budget, offset, y, back, value, heads, blocks, structure)
+        if found and gap <= max(1e-9 * (1.0 + rounding), squared_tolerance):
+            found = False
+            best_sequence(reduced, r, least, budget, offset, y, back, value, structure)
             pack(y, columns[k])
             best_score, rounding = sequence_score(reduced, r, columns[k], offset, budget)
             gap = best_score - level
+        if not found and dual_value < np.inf and best_score + 0.5 * size < dual_value:
+            for i in range(n):
+                center[i] = z[i]
+            dual_value = best_score + 0.5 * size
         if gap <= 1e-9 * (1.0 + rounding):
             # All sequences of the support have the score λ up to rounding; their average has the smallest error.
             level = 0.0
@@ -264,7 +306,7 @@ def active_set(
         tolerance = 1e-13 + 8.0 * EPS * rounding
         stalled = 0 if objective < best - 1e-16 * abs(best) else stalled + 1
         best = min(best, objective)
-        missing = max(bound - offset * budget + objective, 0.0) + 8.0 * EPS * abs(bound)
+        missing = max(bound + objective, 0.0) + 8.0 * EPS * abs(bound)
         small_gap = gap <= max(tolerance, squared_tolerance) or (stalled >= 10 and gap <= 1e3 * tolerance)
         if small_gap or 2.0 * missing <= squared_tolerance:
             converged = True
@@ -285,8 +327,9 @@ def active_set(
     if converged:
         build(factor, sides, columns, score, base, k, line)
         best_weights(factor, sides, k, 1.0, target)
-        p[:k] = np.maximum(target[:k], 0.0)
-        p[:k] /= np.sum(p[:k])
+        for j in range(k):
+            p[j] = max(target[j], 0.0)
+        normalize(p, k)
         mixture(columns, p, k, z)
     for i in range(n):
         z[i] = min(max(z[i], 0.0), 1.0)  # sums of weights may leave [0, 1] by rounding

@@ -43,6 +43,16 @@ def overlap(a, b):
 
 
 @jit
+def normalize(p, k):
+    """Divide the k weights `p` by their sum."""
+    total = 0.0
+    for j in range(k):
+        total += p[j]
+    for j in range(k):
+        p[j] /= total
+
+
+@jit
 def mixture(columns, p, k, z):
     """Compute z = Σ p_j y_j."""
     n = z.shape[0]

@@ -33,6 +33,22 @@ def scatter_real(values, mask, out):
 
 
 @jit
+def has_negative(values):
+    smallest = 0.0
+    for value in values:  # an array expression would take longer to compile
+        smallest = min(smallest, value)
+    return smallest < 0.0
+
+
+@jit
+def is_finite(values):
+    difference = 0.0
+    for value in values:
+        difference += value - value  # NaN for NaN and inf
+    return difference == 0.0
+
+
+@jit
 def budget_threshold(x, budget):
     """Return the τ ≥ 0 with Σ clip(x − τ, 0, 1) = budget, or 0 if Σ clip(x, 0, 1) ≤ budget.
 

@@ -24,7 +24,9 @@ def _direction(g, columns, k, factor, sides, weights):
     """Project `g` onto the directions of the affine hull of the k sequences; write it as `weights` that sum to 0."""
     for j in range(k):
         sides[0, j] = product(columns[j], g)
-    sides[0, :k] -= sides[0, 0]  # a constant does not change the result, but a large one would cost precision
+    first = sides[0, 0]
+    for j in range(k):
+        sides[0, j] -= first  # a constant does not change the result, but a large one would cost precision
     forward_solve(factor, k, sides[0])
     best_weights(factor, sides, k, 0.0, weights)
 
@@ -77,12 +79,14 @@ def complete_face(s, r, least, budget, columns, k, z, level, y, back, value, str
     """
     n = s.shape[0]
     g, h, perturbed = np.empty(n), np.empty(n), np.empty(n)
-    rest = s - z
+    rest = np.empty(n)
+    for i in range(n):
+        rest[i] = s[i] - z[i]
     offset = sequence_score(rest, r, columns[0], 0.0, 0)[0] / max(budget, 1)
-    rest -= offset
+    for i in range(n):
+        rest[i] -= offset
     size = sequence_score(rest, r, columns[0], offset, budget)[1]
     tied = level - offset * budget - 1e-11
-    no_blocks = np.empty(0, np.int64)
     room = k + 2
     columns = grow(columns[:k], room)
     factor, sides, line, weights = np.empty((room, room)), np.empty((2, room)), np.zeros(room), np.empty(room)
@@ -109,7 +113,7 @@ def complete_face(s, r, least, budget, columns, k, z, level, y, back, value, str
             if improving_sequence(perturbed, r, structure, offset, known_score, 0.01 * PERTURBATION, y, back):
                 k = _add_if_tied(rest, r, budget, offset, tied, size, z, y, columns, factor, sides, k, line)
             if k == before:
-                best_sequence(perturbed, r, least, budget, offset, y, back, value, no_blocks, 0, structure)
+                best_sequence(perturbed, r, least, budget, offset, y, back, value, structure)
                 k = _add_if_tied(rest, r, budget, offset, tied, size, z, y, columns, factor, sides, k, line)
         if k == known:
             break

@@ -12,6 +12,7 @@ missing all the same, kernels are compiled by documented means, with a warning.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -117,6 +118,18 @@ class CalleeCompiler(KernelCompiler):
     lowering = _CalleeLowering
 
 
+@contextmanager
+def _paused_garbage_collection() -> Iterator[None]:
+    """While compiling, the garbage collector would scan all of Numba repeatedly."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 class _KernelCache(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
@@ -133,6 +146,10 @@ class _KernelCache(FunctionCache):
 
 class _Kernel(CPUDispatcher):
     def compile(self, sig: Any) -> Any:
+        with _paused_garbage_collection():
+            return self._compile(sig)
+
+    def _compile(self, sig: Any) -> Any:
         try:
             return super().compile(sig)
         except Exception as error:

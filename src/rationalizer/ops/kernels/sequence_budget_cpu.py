@@ -2,8 +2,8 @@
 
 1. The closed form of PAIR + BUDGET is a relaxation of the problem. Its solution z is optimal for H:SeqBudget if z is a
    mixture of sequences within the budget. Two certificates can prove this: a test by histograms
-   (`mixture_certificate_cpu`) and an explicit decomposition (`decomposition_cpu`).
-2. Otherwise an active-set method starts from the incomplete decomposition. It first fixes the words for which z is 0
+   (`mixture_certificate_cpu`) and the mixture of maximum entropy (`maximum_entropy_cpu`).
+2. Otherwise an active-set method starts from the best sequence at s − z. It first fixes the words for which z is 0
    or 1. A Lagrangian bound on the whole chain, in O(n), then proves for each fixed word that no sequence with the other
    value has a better score. If the proof fails, the word is freed and the method continues. The budgeted Viterbi
    algorithm therefore runs on the few free words only, but the result is the optimum over all sequences.
@@ -18,9 +18,9 @@ import numpy as np
 
 from rationalizer.ops.kernels.active_set_cpu import active_set
 from rationalizer.ops.kernels.bits_cpu import is_set, pack, word_count
-from rationalizer.ops.kernels.budget_cpu import gather_real, scatter_real
-from rationalizer.ops.kernels.decomposition_cpu import decompose
+from rationalizer.ops.kernels.budget_cpu import gather_real, has_negative, is_finite, scatter_real
 from rationalizer.ops.kernels.face_projection_cpu import complete_face, has_tied_plateaus
+from rationalizer.ops.kernels.maximum_entropy_cpu import distance_to_mixture
 from rationalizer.ops.kernels.mixture_certificate_cpu import is_mixture_within_budget
 from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.pair_budget_cpu import gather_edges, pair_budget_row
@@ -28,7 +28,6 @@ from rationalizer.ops.kernels.sequence_budget_map_cpu import budgeted_viterbi
 
 FIXED_0, FIXED_1, FREE = 0, 1, 2
 NUDGE = 1e-7  # the largest change of a height in `_is_mixture_between`
-LONG = 512  # from this number of words on, the Viterbi algorithm dominates the cost of an iteration
 
 
 @jit
@@ -102,38 +101,20 @@ def _closed_form_value(s, r, z, state):
 
 
 @jit
-def _blocks(z, words, edges, count, limit):
-    """Return the first word of each plateau of the closed form, and the number of plateaus.
-
-    Sequences that are constant on plateaus are cheaper to search, and in long rows they suffice for most iterations.
-    The number is 0 if the row is short or has too many plateaus for this to save time.
-    """
-    heads = np.empty(count + 1, np.int64)
-    blocks = 0
-    for j in range(count):
-        joined = j > 0 and words[j] == words[j - 1] + 1 and edges[j - 1] > 0.0 and z[words[j]] == z[words[j - 1]]
-        if not joined or 8 * (j - heads[blocks - 1]) >= limit:
-            heads[blocks] = j
-            blocks += 1
-    heads[blocks] = count
-    return heads, blocks if count >= LONG and 4 * blocks < 3 * count else 0
-
-
-@jit
 def _solve_with_fixed_words(
-    s, r, z, tau, least, budget, state, support, start, p, size, value_bound, max_iterations, squared_tolerance, stop
+    s, r, z, tau, least, budget, state, support, value_bound, max_iterations, squared_tolerance, stop
 ):
-    """Solve by the active-set method with fixed words; write the solution to `z` and its sequences to `support`.
+    """Solve by the active-set method with fixed words, starting from the closed form in `z`.
 
-    The method starts from the `size` sequences in `start` with weights `p`, or from the closed form in `z` if `size` is
-    0. Returns (number of sequences, iterations, gap, converged).
+    Writes the solution to `z` and its sequences to `support`; returns (number of sequences, iterations, gap,
+    converged).
     """
     n = s.shape[0]
     length = word_count(n)
     words, scores, edges = np.empty(n, np.int64), np.empty(n), np.zeros(n)
     y, full = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
     work = np.empty((3, n))
-    iterations = 0
+    p, size, iterations = np.ones(1), 0, 0
     while True:
         count, fixed_ones = _reduce(s, r, state, words, scores, edges)
         low, limit = max(least - fixed_ones, 0), min(budget - fixed_ones, count)
@@ -146,17 +127,17 @@ def _solve_with_fixed_words(
             budgeted_viterbi(work[0, :count], edges, low, limit, 0.0, y, back, value)
             pack(y[:count], columns[0])
             size = 1
-            p = np.ones(1)
         else:
             for k in range(size):
                 for j in range(count):
-                    y[j] = is_set(start[k], words[j])
+                    y[j] = is_set(support[k], words[j])
                 pack(y[:count], columns[k])
         reduced = np.empty(count)
-        heads, blocks = _blocks(z, words, edges, count, limit)
+        for j in range(count):
+            reduced[j] = z[words[j]]
         _, fixed_value = _closed_form_value(s, r, z, state)
         columns, p, size, used, gap, converged, level = active_set(
-            scores[:count], edges, low, limit, columns, p, size, reduced, y[:count], back, value, heads, blocks,
+            scores[:count], edges, low, limit, columns, p, size, reduced, y[:count], back, value,
             max_iterations - iterations, value_bound - fixed_value, squared_tolerance, stop, None,
         )  # fmt: skip
         iterations += used
@@ -187,7 +168,6 @@ def _solve_with_fixed_words(
         if done:
             solved = converged and freed == 0
             return size, iterations, gap if solved or count == n else max(gap, bound - level), solved
-        start = support
         free_all = 2 * (count + freed) > n
         for i in range(n):
             if free_all or work[2, i] > 0.0:
@@ -242,14 +222,10 @@ def _is_certified(z, r, tau, ones, least, limit, work, x):
 def _closed_form(s, r, least, limit, z, x, work, state):
     """Write the closed form to `z` and the fixed words to `state`; return τ and whether z is proven optimal."""
     count = s.shape[0]
-    for edge in r:
-        if edge < 0.0:
-            z[:] = 0.0
-            state[:] = FREE
-            return 0.0, limit == 0
-    if limit == 0:
-        z[:] = 0.0
-        return 0.0, True
+    if has_negative(r) or limit == 0:
+        for i in range(count):
+            z[i], state[i] = 0.0, FREE
+        return 0.0, limit == 0
     tau = pair_budget_row(s, r, least, limit, z, x, work)
     ones = 0
     for i in range(count):
@@ -259,24 +235,15 @@ def _closed_form(s, r, least, limit, z, x, work, state):
 
 
 @jit
-def _start(z, r, tau, least, limit, squared_tolerance, stop):
-    """Decompose the closed form into sequences within the bounds, see `decompose`.
-
-    Also returns whether slack words were needed: then the face of z is not known.
-    """
-    n = z.shape[0]
-    ones, total = 0, 0.0
-    for i in range(n):
-        ones += z[i] == 1.0
-        total += z[i]
-    if ones >= least or tau != 0.0:
-        bound = least if tau < 0.0 and ones < least else limit
-        return *decompose(z, r, bound, squared_tolerance, stop), False
-    words = n + limit - least
-    heights, edges = np.full(words, (limit - total) / (limit - least)), np.zeros(words - 1)
-    heights[:n] = z
-    edges[: n - 1] = r
-    return *decompose(heights, edges, limit, squared_tolerance, stop), True
+def _binding(z, tau, least, limit):
+    """Return bounds on the ones of all sequences whose mixture is the closed form, and whether neither bound binds."""
+    ones = 0
+    for height in z:
+        ones += height == 1.0
+    if tau == 0.0:
+        return least, limit, ones < least
+    bound = least if tau < 0.0 and ones < least else limit
+    return bound, bound, False
 
 
 @jit
@@ -310,8 +277,7 @@ def sequence_budget_uncertified_rows(
 ):  # fmt: skip
     """Solve the rows `uncertified_rows[first:last]`, whose closed form has no certificate yet.
 
-    `support_size` becomes 0 if the decomposition proves the closed form optimal, otherwise the number of sequences in
-    `support`.
+    `support_size` becomes 0 if the closed form is proven optimal, otherwise the number of sequences in `support`.
     """
     n = scores.shape[1]
     s, r, x, solution = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
@@ -328,28 +294,30 @@ def sequence_budget_uncertified_rows(
         if low > 0 and certified:  # the CUDA kernel leaves these to the host
             support_size[row] = 0
             continue
-        start, p, size, loss = np.empty((1, 1), np.uint64), np.ones(1), 0, np.inf
-        bound, slack = np.inf, False
-        if np.all(row_r >= 0.0):
-            start, p, size, loss, slack = _start(row_z, row_r, tau, low, limit, squared_tolerance, stop)
+        bound, distance = np.inf, np.inf
+        if not has_negative(row_r):
             bound, _ = _closed_form_value(row_s, row_r, row_z, row_state)
-        unknown_face = (slack and squared_tolerance == 0.0) or (tau != 0.0 and has_tied_plateaus(row_z, row_r))
-        if loss <= squared_tolerance and not unknown_face:
-            support_size[row], gap[row] = 0, loss
+            lowest, highest, between = _binding(row_z, tau, low, limit)
+            unknown_face = (between and tolerance == 0.0) or (tau != 0.0 and has_tied_plateaus(row_z, row_r))
+            if not unknown_face:
+                distance = distance_to_mixture(row_z, row_r, lowest, highest, tolerance, stop)
+        if distance < np.inf:
+            support_size[row], gap[row] = 0, distance * distance
         else:
             # The method is finite, but its worst case takes far too long.
             max_steps = min(max_iterations, 1000 + 20 * count)
             support_size[row], iterations[row], gap[row], converged[row] = _solve_with_fixed_words(
-                row_s, row_r, row_z, tau, low, limit, row_state, support[row], start, p, size, bound, max_steps,
-                squared_tolerance, stop,
+                row_s, row_r, row_z, tau, low, limit, row_state, support[row], bound, max_steps, squared_tolerance,
+                stop,
             )  # fmt: skip
-            if not np.all(np.isfinite(row_z)):
+            if not is_finite(row_z):
                 # Overflow: return one feasible sequence, as not converged.
                 y = np.zeros(count, np.uint8)
                 budgeted_viterbi(
                     row_s, row_r, low, limit, 0.0, y, np.empty((count, limit + 1), np.uint8), np.empty((4, limit + 1))
                 )
-                row_z[:] = y
+                for i in range(count):
+                    row_z[i] = y[i]
                 pack(y, support[row, 0, : word_count(count)])
                 support_size[row], gap[row], converged[row] = 1, np.inf, False
             scatter_real(solution, mask[row], z[row])

@@ -1,9 +1,9 @@
 """H:SeqBudget on CUDA: the closed form and its certificate in Triton, rows without a certificate on the host.
 
 An active-set method with hundreds of small dependent steps does not suit a GPU. The host waits for the list of
-uncertified rows (usually none) and solves them with the CPU kernel, whose decomposition certifies many of them without
-an iteration. Support sizes and sequences stay on the host, so the backward pass knows without waiting whether all rows
-have the closed form.
+uncertified rows (usually none) and solves them with the CPU kernel, whose second certificate proves many of them
+without an iteration. Support sizes and sequences stay on the host, so the backward pass knows without waiting whether
+all rows have the closed form.
 """
 
 import numpy as np

@@ -71,44 +71,6 @@ def _trace(n, used, bit, back, y):
 
 
 @jit
-def blockwise_viterbi(s, r, heads, blocks, least, budget, offset, y, back, value):
-    """`budgeted_viterbi` over the sequences that are constant on each block of words heads[b] ... heads[b + 1] − 1.
-
-    If no such sequence has `least` to `budget` ones, the result is below IMPOSSIBLE / 2, and `y` is not feasible.
-    """
-    for k in range(budget + 1):
-        value[0, k] = value[1, k] = value[2, k] = value[3, k] = IMPOSSIBLE
-    value[0, 0] = 0.0
-    for b in range(blocks):
-        zero, one = 2 * (b & 1), 2 * (b & 1) + 1
-        next_zero, next_one = 2 - zero, 3 - zero
-        first, size = heads[b], heads[b + 1] - heads[b]
-        edge = r[first - 1] if b > 0 else 0.0
-        score = s[first]
-        for i in range(first + 1, first + size):
-            score += s[i] + r[i - 1]
-        for k in range(min(size, budget + 1)):
-            value[next_zero, k] = max(value[one, k], value[zero, k])
-            value[next_one, k] = IMPOSSIBLE
-            back[b, k] = np.uint8(value[one, k] > value[zero, k])
-        for k in range(size, budget + 1):
-            off, on = value[zero, k], value[one, k]
-            fresh, joined = value[zero, k - size], value[one, k - size] + edge
-            value[next_zero, k] = max(on, off)
-            value[next_one, k] = score + max(joined, fresh)
-            back[b, k] = np.uint8(on > off) | (np.uint8(joined > fresh) << np.uint8(1))
-    best, used, bit = _best_end(value, blocks, least, budget, offset)
-    for b in range(blocks - 1, -1, -1):
-        for i in range(heads[b], heads[b + 1]):
-            y[i] = bit
-        step = back[b, used]
-        if bit:
-            used -= heads[b + 1] - heads[b]
-        bit = (step >> bit) & 1
-    return best
-
-
-@jit
 def sequence_budget_maps_rows(first, last, scores, transition, mask, budget, z):
     """The best sequences for the budgets 1 … `budget`: the tables of the largest budget contain those of all others."""
     n = scores.shape[1]

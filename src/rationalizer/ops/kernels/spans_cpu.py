@@ -4,7 +4,7 @@ import numpy as np
 
 from rationalizer.ops.kernels.active_set_cpu import active_set, best_sequence
 from rationalizer.ops.kernels.bits_cpu import pack, word_count
-from rationalizer.ops.kernels.budget_cpu import scatter_real
+from rationalizer.ops.kernels.budget_cpu import is_finite, scatter_real
 from rationalizer.ops.kernels.face_projection_cpu import complete_face
 from rationalizer.ops.kernels.lagrangian_cpu import multiplier_scratch
 from rationalizer.ops.kernels.numba_runtime import jit
@@ -20,20 +20,19 @@ def solve_from_map(s, r, budget, structure, z, support, y, back, value, max_iter
     Returns (support size, iterations, gap, converged); the support is empty if the problem is infeasible.
     """
     n = s.shape[0]
-    start, no_blocks = np.zeros((1, word_count(n)), np.uint64), np.empty(1, np.int64)
+    start = np.zeros((1, word_count(n)), np.uint64)
     z[:] = 0.0
-    if not best_sequence(s, r, 0, budget, 0.0, y, back, value, no_blocks, 0, structure) > -np.inf:
+    if not best_sequence(s, r, 0, budget, 0.0, y, back, value, structure) > -np.inf:
         return 0, 0, np.inf, False
     pack(y, start[0])
     # The method is finite, but its worst case is too long to wait for.
     max_steps = min(max_iterations, 1000 + 20 * n)
     columns, _, size, iterations, gap, converged, level = active_set(
-        s, r, 0, budget, start, np.ones(1), 1, z, y, back, value, no_blocks, 0, max_steps, np.inf, squared_tolerance,
-        stop, structure,
-    )  # fmt: skip
-    if not np.all(np.isfinite(z)):
+        s, r, 0, budget, start, np.ones(1), 1, z, y, back, value, max_steps, np.inf, squared_tolerance, stop, structure
+    )
+    if not is_finite(z):
         # Overflow: return one feasible sequence, as not converged.
-        best_sequence(s, r, 0, budget, 0.0, y, back, value, no_blocks, 0, structure)
+        best_sequence(s, r, 0, budget, 0.0, y, back, value, structure)
         z[:] = y
         pack(y, support[0, : word_count(n)])
         return 1, iterations, np.inf, False
