@@ -47,7 +47,7 @@ oldest newest:
 	$(PYTHON) -m venv --clear .venv-$@
 	.venv-$@/bin/python -m pip install --quiet --disable-pip-version-check uv
 	.venv-$@/bin/uv pip install --quiet --python .venv-$@ --resolution $(RESOLUTION) \
-	  -e ".[captum,excel,hub,segment,slurm,transformers,web]"
+	  -e ".[captum,excel,hub,onnx,png,records,segment,slurm,transformers,web]"
 	.venv-$@/bin/uv pip freeze --python .venv-$@ --exclude-editable > .venv-$@/installed.txt
 	.venv-$@/bin/uv pip install --quiet --python .venv-$@ -c .venv-$@/installed.txt clarabel httpx hypothesis ipykernel \
 	  mkdocs "mkdocstrings[python]" nbclient pandas pytest pytest-random-order pytest-xdist \

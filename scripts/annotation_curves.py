@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from rationalizer.data import Corpus, load
-from rationalizer.data.examples import make_example
+from rationalizer.data.single_examples import make_example
 from rationalizer.inference import annotation_usefulness, evaluate, predict
 from rationalizer.models import Config, TrainedModel, configure
 from rationalizer.text import Example

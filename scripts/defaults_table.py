@@ -114,10 +114,14 @@ def compare(data: Path, row: str, seed: int, threads: int, settings: dict[str, s
     model = Rationalizer(seed=seed, **settings).fit(texts, labels, threads=threads, progress=False)
     seconds, gigabytes = time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     history = model.trained.history
+    explanations = model.explain(others, reasons=False)
+    words = np.mean([one.selected_word_count for one in explanations])
+    spans = np.mean([len(one.spans) for one in explanations])
     named = ", ".join(f"{name}={value}" for name, value in settings.items() if name != "encoder")
     print(
-        f"  {named or 'defaults'}, seed {seed}: {scores(truth, model.predict(others))}; {seconds:.0f} s of CPU time, "
-        f"{gigabytes:.1f} GB, {len(history['epochs'])} epochs, epoch {history['best_epoch']} kept",
+        f"  {named or 'defaults'}, seed {seed}: {scores(truth, np.array([one.label for one in explanations]))}; "
+        f"{words:.1f} words in {spans:.1f} spans; {seconds:.0f} s of CPU time, {gigabytes:.1f} GB, "
+        f"{len(history['epochs'])} epochs, epoch {history['best_epoch']} kept",
         flush=True,
     )
 

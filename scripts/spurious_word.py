@@ -22,7 +22,7 @@ import torch
 
 from rationalizer.constraints import Never
 from rationalizer.data import load
-from rationalizer.data.examples import make_example
+from rationalizer.data.single_examples import make_example
 from rationalizer.inference import evaluate, predict
 from rationalizer.models import TrainedModel, configure
 from rationalizer.text import Example

@@ -20,6 +20,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(optionalhook=True)  # the tests also run without xdist
 def pytest_xdist_auto_num_workers():
     """One more than there are cores: some tests wait, for a process that starts, for a disk, for what times out."""
     return (os.cpu_count() or 1) + 1

@@ -10,6 +10,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 
 from rationalizer import Rationalizer
 from rationalizer.data import make_examples
+from rationalizer.hub.model_card import card
 from rationalizer.inference import evaluate, predict_from
 from rationalizer.metrics.multi_label import MultiLabelEvaluation, average_precisions, calibrate_thresholds, label_f1
 from rationalizer.text import DataError
@@ -93,6 +94,13 @@ def test_scores_are_those_of_scikit_learn(model):
     own = scores.by_label["food"]
     assert own.micro_f1 == pytest.approx(f1_score(truth[:, 0], model.predict(OTHER)[:, 0]))
     assert own.token_f1 > 0.3  # against the annotation of this label
+
+
+def test_card_says_what_each_label_reads(model):
+    text = card(model.trained, name="mine")
+    assert "predicts food, room, service, each from words of its own" in text
+    assert all(f"| {name} | {p:.3f} |" in text for name, p in model.thresholds.items())
+    assert "counted equally" not in text  # class weights have no effect on labels
 
 
 def test_thresholds_can_be_set(model):

@@ -12,7 +12,7 @@ class NotFittedError(ValueError, AttributeError):
 def not_fitted(message: str) -> Exception:
     """Return scikit-learn's `NotFittedError` if the program has imported scikit-learn, else the class above.
 
-    Who catches scikit-learn's error has imported it; both are ValueError and AttributeError.
+    A program that catches scikit-learn's error has imported it. Both classes are ValueError and AttributeError.
     """
     theirs = sys.modules.get("sklearn.exceptions")
     kind = NotFittedError if theirs is None else theirs.NotFittedError

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rationalizer.constraints import ConstraintConflict, Constraints
+from rationalizer.constraints.base import list_constraints
 from rationalizer.drawing import AnyExplanation, Explanation, Label
 from rationalizer.drawing.selected_words import label_text
 from rationalizer.text import AnyExample, Budget
@@ -134,7 +135,7 @@ def changed_label_warning(label: Label, config: Settings, own_label: Label, own:
 
 def _describe(config: Settings) -> str:
     budget = f"a budget of {config.budget.describe('pair' if config.pairs else 'word')}"
-    return " and ".join(filter(None, (", ".join(map(str, config.constraints)), budget)))
+    return " and ".join(filter(None, (list_constraints(config.constraints), budget)))
 
 
 class WarningSummary:

@@ -23,7 +23,7 @@ Form = Literal["bar", "lines", "none"]
 
 
 def in_notebook() -> bool:
-    """Return whether the program runs in a Jupyter kernel, whose standard error is not a terminal."""
+    """Return whether the program runs in a Jupyter kernel, where standard error is not a terminal."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return shell is not None and "IPKernelApp" in shell.config

@@ -26,8 +26,8 @@ def is_affordable(places: Sequence[Place], shape: Sequence[int], max_tokens: int
 def support(outputs: NDArray[np.float32], *, several: bool = False) -> NDArray[np.float64]:
     """(rows, classes) log-odds of probabilities, log p − log(1 − p); or (rows, 1) values of a regression.
 
-    1 − p is the sum of the other probabilities, which is exact where p is near 1; not for `several` labels, whose
-    probabilities have no sum.
+    1 − p is the sum of the other probabilities, which is exact where p is near 1. The probabilities of `several`
+    labels do not sum to 1: 1 − p is then computed as such.
     """
     p = np.asarray(outputs, dtype=np.float64)
     if p.ndim == 1:

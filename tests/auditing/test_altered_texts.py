@@ -4,7 +4,7 @@ import numpy as np
 
 from rationalizer.auditing.altered_texts import NEW, insert_word, rearrange, selected_words, with_words
 from rationalizer.auditing.near_duplicates import find_overlap
-from rationalizer.data.examples import make_example, make_pair
+from rationalizer.data.single_examples import make_example, make_pair
 
 TEXT = make_example(text="It's  nice, really!")
 

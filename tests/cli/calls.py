@@ -1,5 +1,7 @@
 """Calls of the commands, as a user would write them."""
 
+import json
+
 from typer.testing import CliRunner
 
 from rationalizer.cli import app
@@ -18,3 +20,8 @@ def refused(*arguments, stdin=None):
     assert result.stderr.startswith("error: ")
     assert "Traceback" not in result.stderr
     return result.stderr
+
+
+def records(path):
+    """The rows of a file of JSON lines."""
+    return [json.loads(line) for line in path.read_text().splitlines()]

@@ -57,6 +57,12 @@ def test_settings_of_spectra():
     assert "did you mean 'spectra'" in refused("settings", "spektra")
 
 
+def test_a_setting_given_as_an_option():
+    assert "learning_rate=VALUE" in run("train", "x.csv", "--learning-rate", "0.1", code=2).stderr
+    assert "--set" not in run("train", "x.csv", "--lerning-rate", "0.1", code=2).stderr
+    assert "--set" not in run("info", "--epochs", "3", code=2).stderr  # a command without --set
+
+
 def test_progress_lines(monkeypatch, capsys):
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     with progress.show_progress("Scoring", 30) as advance:

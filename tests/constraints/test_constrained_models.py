@@ -78,6 +78,10 @@ def test_prediction_depends_on_the_constrained_selection(model):
 def test_conflict_at_inference_names_the_text(model):
     with pytest.raises(ConstraintConflict, match=r"text 2 \('It was dull.*must=words:dull, never=words:dull"):
         model.predict([WORDS, TEXTS[1]], constraints=[Must(words=["dull"]), Never(words=["dull"])])
+    many = ["dull", *map(str, range(500))]
+    with pytest.raises(ConstraintConflict, match=r"must=words:dull,0,.*\.\.\.,") as raised:
+        model.predict([WORDS, TEXTS[1]], constraints=[Must(words=many), Never(words=many)])
+    assert len(str(raised.value)) < 500
 
 
 def test_conflict_names_the_row_for_every_input_type(model):

@@ -7,7 +7,7 @@ import pytest
 
 from rationalizer.data import DataError, Labels, load, read_examples
 from rationalizer.data.annotation_file import AnnotationFile, text_row
-from rationalizer.data.examples import make_example, make_pair
+from rationalizer.data.single_examples import make_example, make_pair
 
 HEADER = {"pairs": False, "multi": False, "task": "classification", "rule": "words", "classes": ["bad", "good"]}
 TEXTS = {"a": ("A warm film.", "good"), "b": ("Dull!", "bad"), "c": ("So so.", None), "d": ("Hm.", "good")}

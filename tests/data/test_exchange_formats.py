@@ -6,8 +6,8 @@ import pytest
 from rationalizer.cli.convert import Format as OfCommand
 from rationalizer.data import DataError
 from rationalizer.data.annotation_file import AnnotationFile, read_annotations, text_id, text_row
-from rationalizer.data.examples import example_from_known_row, make_example
 from rationalizer.data.exchange_formats import Format, convert, detect_format
+from rationalizer.data.single_examples import example_from_known_row, make_example
 from tests.cli.calls import refused, run
 
 HEADER = {"pairs": False, "multi": False, "task": "classification", "rule": "words", "classes": ["bad", "good"]}

@@ -36,6 +36,18 @@ def test_parquet_dataset(offline):
     assert corpus.test[1].label == 1
 
 
+def test_dataset_with_several_labels(offline, monkeypatch):
+    """Such datasets have lists of class indices."""
+    made = replace(DATASETS["imdb"], classes=("food", "room", "view"), several=True, prepare=None)
+    monkeypatch.setitem(DATASETS, "imdb", made)
+    rows = [{"text": f"visit {k}", "label": [[2, 0], [], [1]][k % 3]} for k in range(40)]
+    write(offline / "train.parquet", rows)
+    write(offline / "test.parquet", rows[:3])
+    corpus = load_dataset("imdb")
+    assert (corpus.task, corpus.classes) == ("multi-label", ("food", "room", "view"))
+    assert [example.label for example in corpus.test] == [(1, 0, 1), (0, 0, 0), (0, 1, 0)]
+
+
 def test_unreadable_dataset_raises(offline):
     with pytest.raises(DataError, match=r"could not be read from the Hugging Face Hub.*pass data_dir"):
         load_dataset("imdb")

@@ -66,6 +66,8 @@ def test_several_targets():
         ([[]] * 40, {}, "no text has a label"),
         (MATRIX, {"classes": ["a", "b", "c"]}, "row 1: .*2 entries, but there are 3 labels"),
         (MATRIX, {"classes": ["a", ""]}, "empty name"),
+        ({"a": [0, 1] * 20, " ": [0, 1] * 20}, {}, "empty name"),
+        ([[0, 1], [1, 1]] * 20, {}, "row 2: .*column for each label"),
         (MATRIX, {"classes": ["a", "a"]}, "two labels 'a'"),
         (2 * MATRIX, {"task": "multi-label"}, "value 2 is not 0 or 1"),
         ({"a": [1] * 40, "b": [None] * 40}, {}, "no row has a value for 'b'"),

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from rationalizer.drawing.chart_axes import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, nice_ticks
+from rationalizer.drawing.chart_axes import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, nice_ticks, tick_labels
 from rationalizer.drawing.charts import (
     Bar,
     Dot,
@@ -177,6 +177,20 @@ def test_ticks_cover_the_range(low, high):
     assert found == sorted(set(found))
 
 
+@pytest.mark.parametrize(
+    ("ticks", "labels"),
+    [
+        ([0, 0.25, 0.5, 1], ["0", ".25", ".50", "1.00"]),
+        ([-0.5, 0, 0.5], ["-.5", "0", ".5"]),
+        ([0, 10, 20], ["0", "10", "20"]),
+        ([10.5, 20], ["10.5", "20.0"]),
+        ([1e-7, 2e-7], ["1e-07", "2e-07"]),
+    ],
+)
+def test_labels_of_ticks_have_equally_many_decimals(ticks, labels):
+    assert tick_labels(ticks) == labels
+
+
 def test_plots_are_deterministic():
     assert histogram([1, 2], title="t", x_label="x") == histogram([1, 2], title="t", x_label="x")
 
@@ -189,7 +203,7 @@ def test_reliability_diagram_has_one_bar_per_bin():
     full = HEIGHT - TOP - BOTTOM
     assert heights == pytest.approx([0, full / 2, full], abs=0.2)
     assert [bar.find(f"{SVG}title").text for bar in bars][1] == "2 predictions, 90% sure on average, 50% right"
-    assert {"1", "2", "how often it was right", "0.5"} <= set(words(root))
-    assert words(root).count("0.4") == 1  # at the left; the axis below begins at .5
+    assert {"1", "2", "how often it was right", ".6"} <= set(words(root))
+    assert words(root).count(".4") == 1  # at the left; the axis below begins at .5
     with pytest.raises(ValueError, match="nothing to plot for 't'"):
         reliability_diagram(Calibration((), 0.0), title="t")

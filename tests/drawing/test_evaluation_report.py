@@ -1,5 +1,6 @@
 """Reports contain all scores and the right example texts."""
 
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -114,6 +115,29 @@ def test_examples_are_sorted_by_confidence():
     assert "Most confident errors" not in Page(evaluation_report(replace(REPORT, truths=["positive"] * 6))).sections
 
 
+def test_scores_of_a_regression_have_short_headings_and_full_names():
+    scores = Scores(documents=6, mse=0.0574, mae=0.2124, r2=0.071)
+    rows = Page(evaluation_report(replace(REPORT, scores=scores, budgets={}, baselines={"mean": {"mse": 0.063}}))).rows
+    assert ["on the same texts", "MSE", "MAE", "R²"] in rows
+    assert ["mean absolute error", ".2124"] in rows
+
+
+def test_many_classes_have_few_words_each():
+    names = [f"c{k}" for k in range(30)]
+    explanations = [
+        explain(
+            " ".join(f"{name}word{j}" for j in range(10)),
+            range(10),
+            label=name,
+            probabilities={each: float(each == name) for each in names},
+        )
+        for name in names
+    ]
+    html = evaluation_report(replace(REPORT, explanations=explanations, truths=names))
+    section = html.split("<h2>Words selected per prediction</h2>")[1].split("</section>")[0]
+    assert section.count("<summary>") == 25 * 8  # of 10 for each of the most frequent
+
+
 def test_words_have_example_texts():
     """Every text selects "text" and "number"; as nothing is peculiar to the one prediction, the alphabet decides."""
     html = evaluation_report(REPORT)
@@ -224,6 +248,19 @@ def test_many_classes_are_listed_by_their_confusions():
         ["class 1", "class 0", "4"],
         ["class 1", "class 2", "4"],
     ]
+
+
+def test_words_of_the_most_frequent_of_many_predictions():
+    names = [f"class {min(k, 60 - k):02}" for k in range(60)]  # "class 00" and "class 30" are of one text each
+    probabilities = dict.fromkeys(sorted(set(names)), 1 / 31)
+    explanations = [explain("a text", [0], label=name, probabilities=probabilities) for name in names]
+    html = evaluation_report(replace(REPORT, explanations=explanations, truths=None))
+    section = html.split("<h2>Words selected per prediction</h2>")[1].split("</section>")[0]
+    titles = re.findall(r"<h3><bdi>(.*?)</bdi>", section)
+    assert titles == [f"class {k:02} (2 texts)" for k in range(1, 26)]
+    assert "25 most frequent of 31" in section
+    examples = html.split("<h2>Examples of each class</h2>")[1].split("</section>")[0]
+    assert examples.count("<article>") == 25
 
 
 def test_without_findings_and_without_data():

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from rationalizer.drawing import Explanation, LabelExplanation, to_html, to_svg, to_terminal
+from rationalizer.drawing.captions import describe_prediction
 from rationalizer.drawing.colours import LIGHT_SERIES
 from rationalizer.text import split_words
 
@@ -134,3 +135,13 @@ def test_colours_differ_within_a_text(count):
     root = ElementTree.fromstring(to_html(explanation(*labels)))
     rows = [row.get("style") for row in root.findall(".//details")]
     assert len(set(rows)) == min(count, len(LIGHT_SERIES))
+
+
+def test_headline_of_many_labels():
+    names = [f"topic {k:02}" for k in range(30)]
+    many = explanation(*(labelled((), k / 100, True, name) for k, name in enumerate(names)))
+    label = describe_prediction(many, tuple(names)).label
+    assert label.startswith("topic 29, topic 28, ")  # the most probable ones
+    assert label.endswith(", topic 10 and 10 more")
+    assert describe_prediction(many, tuple(names)).correct
+    assert describe_prediction(many, tuple(names[1:])).correct is False

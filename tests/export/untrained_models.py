@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from rationalizer.models import TrainedModel, configure
-from rationalizer.models.trained_model import Description
+from rationalizer.models.description import Description
 from rationalizer.nn import encoder_class
 from rationalizer.text import split_words
 

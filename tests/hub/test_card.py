@@ -29,6 +29,7 @@ def test_sections(model, spectra_run, tmp_path):
     text = (tmp_path / "mine" / "README.md").read_text()
     assert header(text)[:2] == ["library_name: rationalizer", "pipeline_tag: text-classification"]
     assert "# mine\n" in text
+    assert 'Rationalizer.load("mine")' in text
     assert "Trained on reviews." in text
     scores = json.loads((spectra_run / "scores.json").read_text())["scores"]
     shown = f"{scores['test']['accuracy']:.3f}".removeprefix("0")

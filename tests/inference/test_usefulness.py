@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from rationalizer.data.examples import make_example
+from rationalizer.data.single_examples import make_example
 from rationalizer.inference import annotation_usefulness, predict
 from rationalizer.inference.predict import Predictions
 from rationalizer.models import TrainedModel

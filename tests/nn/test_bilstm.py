@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from rationalizer.nn.bilstm import BiLSTM
+from rationalizer.nn.bilstm import BiLSTM, read_by_length
 
 
 @pytest.fixture
@@ -39,3 +39,14 @@ def test_gradient_does_not_reach_padding(encoder):
     encoder(vectors, mask).square().sum().backward()
     assert not vectors.grad[:, 3:].any()
     assert vectors.grad[:, :3].all()
+
+
+def test_reading_by_length_changes_nothing(encoder, monkeypatch):
+    monkeypatch.setattr("rationalizer.nn.bilstm.ROWS", 3)
+    vectors = torch.randn(11, 9, 5, dtype=torch.float64, requires_grad=True)
+    mask = torch.arange(9) < torch.tensor([3, 9, 0, 1, 5, 5, 2, 7, 0, 4, 1])[:, None]
+    read, whole = read_by_length(encoder, vectors, mask), encoder(vectors, mask)
+    torch.testing.assert_close(read, whole)
+    weights = torch.randn_like(whole)
+    gradients = [torch.autograd.grad((states * weights).sum(), vectors)[0] for states in (read, whole)]
+    torch.testing.assert_close(*gradients)

@@ -82,6 +82,20 @@ def test_each_label_has_its_exact_selection():
             assert torch.equal(z[:, k], exact)
 
 
+def test_scores_differ_from_the_first_step():
+    """With hardly different scores nearly all words would be selected a little, and for every label read."""
+    torch.manual_seed(0)
+    model = highlight_model(labels=LABELS, rationales="per-label", gaps="closed")
+    words = model.encoder.collate(texts((40, 30, 50, 45), with_punctuation=False))
+    assert model.method.initializes_from_texts
+    before = model(words, budget=BUDGET).z.detach()
+    model.initialize(words)
+    after = model(words, budget=BUDGET).z.detach()
+    assert (after != 0).sum() < 0.7 * (before != 0).sum()
+    torch.testing.assert_close(after.sum((1, 2)), before.sum((1, 2)))  # the same budget
+    assert not highlight_model(labels=LABELS).method.initializes_from_texts  # one rationale
+
+
 def test_batch_equals_rows_and_every_parameter_learns():
     model = highlight_model(labels=LABELS, rationales="per-label", gaps="closed").eval()
     examples = texts()

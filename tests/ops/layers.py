@@ -25,6 +25,7 @@ LAYERS: dict[str, Layer] = {
     "budget_at_least": lambda s, mask=None: ops.budget(s, 3, at_least=2, mask=mask, temperature=0.5),
     "budget_exactly": lambda s, mask=None: ops.budget(s, 3, at_least=3, mask=mask, temperature=0.5),
     "pair_at_least": lambda s, mask=None: ops.pair_budget(s, 3, at_least=2, mask=mask, transition=0.4, temperature=0.5),
+    "pair_exactly": lambda s, mask=None: ops.pair_budget(s, 3, at_least=3, mask=mask, transition=0.4, temperature=0.5),
     "sequence_at_least": lambda s, mask=None: ops.sequence_budget(
         s, 3, at_least=2, mask=mask, transition=0.4, temperature=0.5
     ),
@@ -37,6 +38,9 @@ LAYERS: dict[str, Layer] = {
     "spans_at_least": lambda s, mask=None: ops.spans(
         s, 3, at_least=2, transition=0.4, mask=mask, temperature=0.5, spans=2
     ),
+    "spans_exactly": lambda s, mask=None: ops.spans(
+        s, 3, at_least=3, transition=0.4, mask=mask, temperature=0.5, spans=2
+    ),
 }
 DISCRETE: dict[str, Layer] = {
     "sequence_budget_map": lambda s, mask=None: ops.sequence_budget_map(s, 3, mask=mask, transition=0.4),
@@ -45,12 +49,16 @@ DISCRETE: dict[str, Layer] = {
         s, 3, at_least=2, mask=mask, transition=0.4
     ),
     "spans_map_at_least": lambda s, mask=None: ops.spans_map(s, 3, at_least=2, transition=0.4, mask=mask, spans=2),
+    "sequence_budget_map_exactly": lambda s, mask=None: ops.sequence_budget_map(
+        s, 3, at_least=3, mask=mask, transition=0.4
+    ),
+    "spans_map_exactly": lambda s, mask=None: ops.spans_map(s, 3, at_least=3, transition=0.4, mask=mask, spans=2),
     "sequence_budget_maps": lambda s, mask=None: ops.sequence_budget_maps(s, 4, mask=mask, transition=0.4)[..., 2, :],
     "top_k": lambda s, mask=None: ops.top_k(s, 3, mask=mask),
     "contiguous": lambda s, mask=None: ops.contiguous(s, 3, mask=mask),
 }
 EVERY = LAYERS | DISCRETE
-ON_HOST = {"spans", "spans_map", "spans_at_least", "spans_map_at_least", "sequence_budget_maps"}  # for CUDA tensors too
+ON_HOST = {name for name in EVERY if name.startswith("spans")} | {"sequence_budget_maps"}  # for CUDA tensors too
 PARTLY_ON_HOST = {  # on CUDA, rows whose closed form is not certified
     "sequence_budget",
     "anti_contiguous",

@@ -13,10 +13,12 @@ from tests.ops.oracles_matching import KINDS, randn, shape_for, violation
 
 MATCHINGS = {kind: partial(ops.matching, **options) for kind, options in KINDS.items()}
 MATCHINGS["at_least"] = partial(ops.matching, budget=3, at_least=2)
+MATCHINGS["exactly"] = partial(ops.matching, budget=3, at_least=3)
 TRANSPORTS = {"relaxed": ops.sinkhorn, "exact_k": partial(ops.sinkhorn, kind="exact_k", k=3)}
 SOFT = MATCHINGS | TRANSPORTS | {"monotone": partial(ops.monotone_matching, budget=3)}
 DISCRETE = {f"{kind}_map": partial(ops.matching_map, **options) for kind, options in KINDS.items()}
 DISCRETE["at_least_map"] = partial(ops.matching_map, budget=3, at_least=2)
+DISCRETE["exactly_map"] = partial(ops.matching_map, budget=3, at_least=3)
 DISCRETE["monotone_map"] = partial(ops.monotone_matching_map, budget=3)
 EVERY = SOFT | DISCRETE
 every = pytest.mark.parametrize("name", EVERY)

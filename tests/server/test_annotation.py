@@ -8,7 +8,7 @@ import pytest
 from rationalizer import Rationalizer
 from rationalizer.data import Labels, read_examples
 from rationalizer.data.annotation_file import AnnotationFile, text_row
-from rationalizer.data.examples import make_example, make_pair
+from rationalizer.data.single_examples import make_example, make_pair
 from rationalizer.drawing.html import Section, to_html_page
 from rationalizer.inference import open_corrections
 from rationalizer.server import create_app

@@ -340,7 +340,7 @@ def test_pages_load_nothing_from_other_servers(client):
     }
     assert "413" in described["paths"]["/explain"]["post"]["responses"]
     names = sorted(path.name for path in STATIC.iterdir() if not path.name.startswith("annotate"))
-    scripts = ["api.js", "dataset.js", "docs.js", "downloads.js", "examples.js", "page.js"]
+    scripts = ["api.js", "dataset.js", "docs.js", "downloads.js", "examples.js", "label_search.js", "page.js"]
     assert names == sorted([*scripts, "docs.html", "index.html", "style.css"])
     for path in ("/", "/docs", *(f"/static/{name}" for name in names if not name.endswith("html"))):
         response = client.get(path)

@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 
 from rationalizer.data import generated_pairs, generated_reviews
 from rationalizer.models import configure
-from rationalizer.models.trained_model import Description
+from rationalizer.models.description import Description
 from rationalizer.nn import ALIGNERS, EXTRACTORS
 from rationalizer.training import train
 from rationalizer.training.loop import TrainingLoop

@@ -37,6 +37,7 @@ def unbalanced():
 @pytest.mark.parametrize(
     ("given", "parsed"),
     [
+        ("auto", "auto"),
         ("balanced", "balanced"),
         (None, None),
         ("none", None),
@@ -75,9 +76,10 @@ def test_balanced_classes_change_no_bit():
     corpus = generated_reviews(train=40, dev=8, test=0)
     even = [[one for one in corpus.train if one.label == k][:12] for k in (0, 1)]
     corpus = replace(corpus, train=[*even[0], *even[1]])
-    default, plain = (configure(overrides={**SMALL, "epochs": 1, **one}) for one in ({}, {"class_weight": None}))
-    assert default.class_weight == "balanced"
-    assert same(weights(train(corpus, default)), weights(train(corpus, plain)))
+    balanced, plain = (
+        configure(overrides={**SMALL, "epochs": 1, "class_weight": weight}) for weight in ("balanced", None)
+    )
+    assert same(weights(train(corpus, balanced)), weights(train(corpus, plain)))
 
 
 def test_weights_have_mean_1_over_the_texts():

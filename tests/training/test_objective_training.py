@@ -2,18 +2,21 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 from rationalizer.data import generated_reviews
 from rationalizer.inference import predict
 from rationalizer.metrics import Finding
+from rationalizer.metrics.degeneration import LABEL_DOCUMENTS
 from rationalizer.models import TrainedModel, configure
 from rationalizer.models.atomic_files import read_tensors
 from rationalizer.nn import OBJECTIVES
 from rationalizer.training import train
 from rationalizer.training.alarms import DegenerationWarning, add_alarms
 from rationalizer.training.loop import TrainingLoop
+from rationalizer.training.validation import Validation
 from tests.nn.tiny_transformers import write_encoder
 from tests.training.interrupted import Killed, killed_after, require_resumable
 
@@ -123,6 +126,24 @@ def test_degeneration_is_reported_during_training(corpus, tmp_path):
     history = TrainedModel.load(tmp_path).history
     empty = [alarm for alarm in history["alarms"] if alarm["kind"] == "empty_rationales"]
     assert [(alarm["epoch"], alarm["value"]) for alarm in empty] == [(1, 1.0), (2, 1.0), (3, 1.0)]
+
+
+def test_labels_told_by_size_are_reported_during_training(monkeypatch):
+    original = Validation.add
+
+    def add(self, model, batch, budget):
+        """Select two random words of a text of the first class, and five of the second."""
+        original(self, model, batch, budget)
+        for index, label in zip(batch.index.tolist(), batch.labels.tolist(), strict=True):
+            ranks = np.random.default_rng(index).permutation(len(self.rationales[index]))
+            self.rationales[index] = ranks < 2 + 3 * label
+
+    monkeypatch.setattr(Validation, "add", add)
+    with pytest.warns(DegenerationWarning, match="epochs 1 and 2: .*size"):
+        history = train(generated_reviews(train=8, dev=LABEL_DOCUMENTS, test=0), config_of("joint", epochs=2)).history
+    sizes = [alarm for alarm in history["alarms"] if alarm["kind"] == "label_from_size"]
+    assert [alarm["epoch"] for alarm in sizes] == [1, 2]
+    assert min(alarm["value"] for alarm in sizes) > 0.9
 
 
 @pytest.mark.parametrize(("kind", "epochs"), [("empty_rationales", [2, 6]), ("no_better_than_majority", [3, 6])])

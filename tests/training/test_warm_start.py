@@ -6,7 +6,7 @@ import torch
 from rationalizer import Rationalizer
 from rationalizer.data import generated_reviews
 from rationalizer.data.annotation_file import AnnotationFile, mask_characters, text_id, text_row
-from rationalizer.data.examples import make_example
+from rationalizer.data.single_examples import make_example
 from rationalizer.models import TrainedModel
 from rationalizer.training.trainer import train
 from tests.cli.calls import refused, run

@@ -20,8 +20,9 @@ from rationalizer.bulk.filesystems import SourceFile, is_remote, resolve, withou
 from rationalizer.data import BadRows, Dialect
 from rationalizer.data.bad_rows import BadRow
 from rationalizer.data.column_names import check_unique
+from rationalizer.data.file_content import ending
 from rationalizer.data.read_options import BATCHES_PER_ROUND
-from rationalizer.data.table_files import ending, stream_table
+from rationalizer.data.table_files import stream_table
 from rationalizer.text.errors import DataError
 
 JSON_TEXT = pa.string()  # for columns with values of several types, and for objects

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 
-from rationalizer.data.table_files import ENDINGS, ending
+from rationalizer.data.file_content import ENDINGS, ending
 from rationalizer.text.errors import DataError
 
 _WILDCARD = re.compile(r"[*?\[]")

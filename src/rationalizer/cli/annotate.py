@@ -98,7 +98,8 @@ def open_annotations(
     from rationalizer.data import BadRows, iter_rows
     from rationalizer.data.annotation_file import AnnotationFile, read_annotations, text_row
     from rationalizer.data.corpus_files import resolve_columns
-    from rationalizer.data.table_files import stem, stream_table
+    from rationalizer.data.file_content import stem
+    from rationalizer.data.table_files import stream_table
     from rationalizer.text.errors import DataError, InputError
 
     annotations = read_annotations(data)
@@ -177,7 +178,7 @@ def order_by_usefulness(file: AnnotationFile, model: Rationalizer | None) -> lis
     import numpy as np
 
     from rationalizer.data import Labels
-    from rationalizer.data.examples import example_from_known_row
+    from rationalizer.data.single_examples import example_from_known_row
     from rationalizer.inference import annotation_usefulness, predict
 
     assert model is not None

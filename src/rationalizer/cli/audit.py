@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rationalizer.cli.base import command, out, show_table, use_threads
+from rationalizer.cli.base import command, out, show_table, use_threads, warn
 from rationalizer.cli.options import (
     Aspect,
     DataDir,
@@ -19,8 +20,11 @@ from rationalizer.cli.options import (
     TableOptions,
     Threads,
     find_model,
-    resolve_source,
 )
+from rationalizer.cli.scored_data import find_data, load_trained, read_scored_examples
+
+if TYPE_CHECKING:
+    from rationalizer.text import AnyExample
 
 LEAK_FOUND = 1
 
@@ -35,7 +39,8 @@ def audit(
     source: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SOURCE]", help="The texts to audit; by default the test (or dev) split of the training."
+            metavar="[SOURCE]",
+            help="The texts to audit, with or without labels; by default the test (or dev) split of the training.",
         ),
     ] = None,
     *,
@@ -53,7 +58,7 @@ def audit(
     limit: Annotated[
         int, typer.Option(min=20, help="The largest number of texts; a random sample of more texts.")
     ] = 2000,
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
     report: Annotated[Path | None, typer.Option(help="Also write an HTML page to this file.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the results to this file.")] = None,
     device: Device = "auto",
@@ -66,31 +71,31 @@ def audit(
     from rationalizer.auditing import CHECKS, audit_examples
     from rationalizer.auditing.audit_report import summary
     from rationalizer.auditing.rationalizer_adapter import RationalizerAdapter
-    from rationalizer.cli.evaluate import read_scored_examples
+    from rationalizer.cli.text_inputs import rows_from_file
+    from rationalizer.data import BadRows
     from rationalizer.model import Rationalizer
-    from rationalizer.models import TrainedModel
     from rationalizer.models.atomic_files import write_bytes, write_json
-    from rationalizer.models.devices import check_device
     from rationalizer.progress import show_progress
-    from rationalizer.text import Budget
     from rationalizer.training import read_source
 
     for name in check or ():
         CHECKS[name]  # an unknown name is an error before anything is loaded
     folder = find_model(run)
-    trained = TrainedModel.load(folder, check_device(device))
-    if budget is not None:
-        trained = trained.with_budget(Budget.parse(budget))
-    if constraint:
-        trained = trained.with_constraints(constraint)
-    data = stored = read_source(folder)
-    if source is not None:
-        data = resolve_source(source, reading, data_dir, aspect)
-    elif reading.is_set() or data_dir or aspect:
-        raise ValueError("--data-dir, --aspect, --column and similar options describe a SOURCE; add a SOURCE")
-    if data is None:
-        raise ValueError(f"{run} does not record its training data; add a SOURCE")
-    split, examples, _ = read_scored_examples(trained, data, split, whole_file=data != stored)
+    trained = load_trained(folder, budget, constraint, device)
+    stored = read_source(folder)
+    data = find_data(run, stored, source, reading, data_dir, aspect)
+    rationalizer = Rationalizer.from_trained(trained)
+    model = RationalizerAdapter(rationalizer, run.resolve().name)
+    examples: Sequence[AnyExample]
+    if data.is_file and data != stored:  # its rows need no labels
+        if split is not None:
+            raise ValueError(f"all rows of the file {data.source} are audited; omit --split")
+        bad = BadRows(skip=data.options.skip_bad)
+        read = rows_from_file(Path(data.source), data.options, rationalizer, bad)
+        split, examples = "all rows", [row.example for row in read if row.example is not None]
+        warn(bad.messages())
+    else:
+        split, examples, _ = read_scored_examples(trained, data, split, whole_file=False)
     train = None
     if stored is not None and split != "train":
         try:
@@ -100,7 +105,6 @@ def audit(
     if len(examples) > limit:
         chosen = np.random.default_rng(seed).permutation(len(examples))[:limit]
         examples = [examples[k] for k in sorted(chosen.tolist())]
-    model = RationalizerAdapter(Rationalizer.from_trained(trained), run.resolve().name)
     found = audit_examples(model, examples, train, checks=check, seed=seed)
     found = replace(found, facts={"data": f"{data.name}, {split}", **found.facts})
     for name, fact in found.facts.items():

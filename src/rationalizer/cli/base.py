@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from typer.core import TyperCommand
 
 app = typer.Typer(
     name="rationalizer",
@@ -70,10 +71,32 @@ def command(*examples: str, stopped: str = "Stopped.") -> Callable[[Command], Co
         run.__signature__ = _expand(inspect.signature(function), hints)  # type: ignore[attr-defined]
         # Typer joins lines and keeps paragraphs; a bracket would be read as markup.
         epilog = "\n\n".join(["Examples:", *(f"  {escape(example)}" for example in examples)])
-        app.command(epilog=epilog, context_settings={"help_option_names": ["-h", "--help"]})(run)
+        app.command(cls=SettingAwareCommand, epilog=epilog, context_settings={"help_option_names": ["-h", "--help"]})(
+            run
+        )
         return function
 
     return register
+
+
+class SettingAwareCommand(TyperCommand):
+    """A command whose error about an unknown option names `--set` if the option is a setting, such as --epochs."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            option = getattr(error, "option_name", "")  # of NoSuchOption, which typer takes from click or defines
+            if option and any("--set" in parameter.opts for parameter in self.params):
+                from rationalizer.models.setting_docs import setting_names
+
+                name = option.lstrip("-").replace("-", "_")
+                if name in setting_names():
+                    vars(error).update(
+                        message=f"No such option: {option}. It is a setting: write --set {name}=VALUE.",
+                        possibilities=None,
+                    )
+            raise
 
 
 def use_threads(number: int | None) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -28,14 +27,9 @@ from rationalizer.cli.options import (
     TableOptions,
     Threads,
     find_model,
-    resolve_source,
 )
+from rationalizer.cli.scored_data import find_data, load_trained, read_scored_examples, read_training_examples
 from rationalizer.progress import show_progress
-
-if TYPE_CHECKING:
-    from rationalizer.data import DataSource
-    from rationalizer.models import TrainedModel
-    from rationalizer.text import AnyExample
 
 
 @command(
@@ -100,26 +94,15 @@ def evaluate(
     from rationalizer.inference.evaluate import FAITHFULNESS_PASSES
     from rationalizer.metrics import score_rows
     from rationalizer.model import Rationalizer
-    from rationalizer.models import TrainedModel
     from rationalizer.models.atomic_files import write_bytes, write_json
-    from rationalizer.text import Budget
     from rationalizer.training import degeneration_findings, read_source
 
     if attributions is not None:
         ATTRIBUTIONS[attributions]  # raises before the texts are scored
     folder = find_model(run)
-    trained = TrainedModel.load(folder, device)
-    if budget is not None:
-        trained = trained.with_budget(Budget.parse(budget))
-    if constraint:
-        trained = trained.with_constraints(constraint)
-    data = stored = read_source(folder)
-    if source is not None:
-        data = resolve_source(source, reading, data_dir, aspect)
-    elif reading.is_set() or data_dir or aspect:
-        raise ValueError("--data-dir, --aspect, --column and similar options describe a SOURCE; add a SOURCE")
-    if data is None:
-        raise ValueError(f"{run} does not record its training data; add a SOURCE")
+    trained = load_trained(folder, budget, constraint, device)
+    stored = read_source(folder)
+    data = find_data(run, stored, source, reading, data_dir, aspect)
     split, examples, own = read_scored_examples(trained, data, split, whole_file=data != stored)
     train = own if data == stored else read_training_examples(trained, stored, folder)
     passes = 1 + FAITHFULNESS_PASSES * (faithfulness and bool(trained.classes))
@@ -186,70 +169,3 @@ def evaluate(
         )
         write_bytes(report, evaluation_report(page).encode())
         out.print(f"Report: {report}", markup=False)
-
-
-def read_scored_examples(
-    trained: TrainedModel, data: DataSource, split: str | None, *, whole_file: bool
-) -> tuple[str, Sequence[AnyExample], Sequence[AnyExample]]:
-    """Return the name of the split to score, its examples, and the training texts of the same data; with `whole_file`,
-    all rows of a file and none."""
-    from dataclasses import replace
-
-    from rationalizer.data import BadRows, pick_split, read_examples
-    from rationalizer.text import DataError
-
-    if data.is_file and whole_file:
-        if split is not None:
-            raise ValueError(f"all rows of the file {data.source} are scored; omit --split")
-        bad = BadRows(skip=data.options.skip_bad)
-        rows = read_examples(
-            data.source,
-            columns=data.options.columns,
-            model_columns=trained.description.columns,
-            labels=trained.description.labels,
-            rule=trained.encoder.rule,
-            dialect=data.options.dialect,
-            bad=bad,
-        )
-        warn(bad.messages())
-        return "all rows", rows, ()
-    corpus = data.load(trained.encoder.rule, on_progress=show_progress)
-    chosen, examples = pick_split(corpus, split)
-    if corpus.targets != trained.description.targets:
-        both = (trained.description.targets, corpus.targets)
-        own, other = (", ".join(one.name for one in each) or "one label" for each in both)
-        raise DataError(f"the model predicts {own}, but {data.name} has {other}; choose other data")
-    if corpus.task != trained.task:
-        raise DataError(f"the model's task is {trained.task}, but that of {data.name} {corpus.task}; choose other data")
-    if len(corpus.classes) == 1 and corpus.task == "classification":  # no label to predict, only annotations to score
-        return chosen, [replace(example, label=None) for example in examples], ()
-    if sorted(corpus.classes) != sorted(trained.classes):
-        own, other = (", ".join(classes) or "numbers" for classes in (trained.classes, corpus.classes))
-        raise DataError(f"the model predicts {own}, but the labels of {data.name} are {other}; choose other data")
-    if corpus.classes != trained.classes:  # the same classes in another order
-        index = {k: trained.classes.index(name) for k, name in enumerate(corpus.classes)}
-        if corpus.task == "multi-label":
-            order = sorted(index, key=index.__getitem__)
-            return chosen, [replace(one, label=tuple(one.label[k] for k in order)) for one in examples], ()
-        examples = [replace(example, label=index[example.label]) for example in examples]
-        return chosen, examples, ()
-    return chosen, examples, corpus.train
-
-
-def read_training_examples(
-    trained: TrainedModel, stored: DataSource | None, folder: Path
-) -> Sequence[AnyExample] | None:
-    """Read the training texts of a run again, for baselines; None if they are not there any more, or have changed."""
-    from rationalizer.training.runs import read_digest
-
-    if stored is None:
-        return None
-    try:
-        corpus = stored.load(trained.encoder.rule)
-    except (ValueError, OSError, ImportError) as error:
-        warn([f"note: the training texts cannot be read ({error}), so simple baselines are not shown"])
-        return None
-    if corpus.digest != read_digest(folder):
-        warn([f"note: {stored.name} has changed since the training, so simple baselines are not shown"])
-        return None
-    return corpus.train

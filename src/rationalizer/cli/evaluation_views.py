@@ -103,15 +103,17 @@ def print_overview(
 ) -> None:
     """Print the results by class, the words selected for each prediction, and texts worth looking at, for which `weigh`
     returns the explanations with the weights of the words."""
-    from rationalizer.drawing.dataset_overview import unit_text
+    from rationalizer.drawing.dataset_overview import most_frequent, unit_text
     from rationalizer.drawing.evaluation_report import class_table, confusion_tables, has_several_labels, overview_of
+    from rationalizer.drawing.label_overview import MAX_LABELS
 
     found = overview_of(explanations, truths, examples=EXAMPLES)
     if found.class_results:
         for table in (class_table(found.class_results), *confusion_tables(found.class_results)):
-            show_table(table.heads, table.lines)
+            shown = table.first(MAX_LABELS)
+            show_table(shown.heads, shown.lines)
     out.print("Texts in which a word is selected / texts that contain it, the most characteristic words first:")
-    for group in found.groups:
+    for group in most_frequent(found.groups):
         words = ", ".join(f"{unit_text(use.word)} {use.selected}/{use.seen}" for use in group.words[:WORDS])
         out.print(f"  {group.name} ({group.texts}): {words}", markup=False)
     by_error = any(one.probabilities is None for one in explanations) or has_several_labels(explanations)

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import stat
-import sys
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from rationalizer.cli import text_inputs as inputs
-from rationalizer.cli.base import command, err, out, use_threads, warn
+from rationalizer.cli.base import command, use_threads
 from rationalizer.cli.bulk_explain import check_shard_options, explain_to_parquet, explain_to_shards, writes_shards
 from rationalizer.cli.options import (
     Device,
@@ -29,13 +22,11 @@ from rationalizer.cli.options import (
     find_model,
     load_exported,
 )
-from rationalizer.cli.output_formats import DRAWN, RESUMABLE, ExplainedRow, choose_format, encodable, make_format
+from rationalizer.cli.output_formats import choose_format
 from rationalizer.cli.record_output import RecordFile, RecordOptions
-from rationalizer.cli.resumed_output import PartialOutput
-from rationalizer.progress import show_progress
+from rationalizer.cli.written_explanations import Output, Source, write_explanations
 
 if TYPE_CHECKING:
-    from rationalizer.data import InputRow, ReadOptions
     from rationalizer.export import ExportedModel
     from rationalizer.model import Rationalizer
 
@@ -138,168 +129,40 @@ def explain(
     read = reading.read_options()
     options: dict[str, Any] = {"columns": read.columns, "dialect": read.dialect, "skip_bad": read.skip_bad}
     options |= {"batch_size": batch_size, "reasons": bool(reasons)}
+    file, out_file = (None if name is None else Path(name) for name in (file_name, out_name))
     ray = {"address": address, "workers": workers, "gpus": gpus}
-    if writes_shards(engine, file_name):
-        _check_per_class(per_class, "parquet")
-        _check_abstaining(abstain, "parquet")
-        _check_escaping(escape_formulas, "parquet")
-        recording.check_format("parquet")
+    to_shards = writes_shards(engine, file_name)
+    if not to_shards:
+        check_engine_options(engine, "ray", **ray, shard_rows=shard_rows)
+    format_name = "parquet" if to_shards else choose_format(form, out_file)
+    title = f"Explained by {run.resolve().name}"
+    output = Output(out_file, format_name, title, resume, overwrite, escape_formulas, abstain, per_class)
+    output.check_format()
+    recording.check_format(format_name)
+    if to_shards:
         source, folder = check_shard_options(engine, file_name, out_name, form, device, **ray)
         # Ray's workers, which get a copy of the model, need not have this machine's GPU.
         model = _load_model(find_model(run), budget, constraint, "cpu" if engine == "ray" else device)
         options |= {"engine": engine, "resume": resume, "overwrite": overwrite, **ray}
         explain_to_shards(source, folder, model, shard_rows, **options)
         return
-    check_engine_options(engine, "ray", **ray, shard_rows=shard_rows)
-    file, out_file = (None if name is None else Path(name) for name in (file_name, out_name))
-    format_name = choose_format(form, out_file)
-    _check_escaping(escape_formulas, format_name)
-    recording.check_format(format_name)
-    _check_output(out_file, format_name, resume, overwrite)
-    _check_abstaining(abstain, format_name)
-    _check_per_class(per_class, format_name)
+    output.check_file()
     if format_name == "parquet" and (file is None or out_file is None):
         raise ValueError("Parquet output needs --file and --out; add both, or choose another --format")
     found = find_model(run)
     if format_name == "parquet" and file is not None and out_file is not None:
         explain_to_parquet(file, out_file, _load_model(found, budget, constraint, device), **options)
         return
-    title = f"Explained by {run.resolve().name}"
-    output = (out_file, format_name, resume, title, escape_formulas)
-    if (
-        recording.record is None
-        and not per_class
-        and can_do_without_pytorch(found, bulk=file is not None, device=device)
-    ):
+    given = Source(texts, file, read)
+    how: dict[str, Any] = {"batch_size": batch_size, "reasons": reasons}
+    with_pytorch = recording.record is not None or per_class
+    if not with_pytorch and can_do_without_pytorch(found, bulk=file is not None, device=device):
         exported = _adjusted(load_exported(run, found), budget, constraint)
-        _explain_as_text(
-            exported, texts, file, read, batch_size, reasons, *output, RecordFile(None, None, None), abstain, False
-        )
+        write_explanations(exported, given, output, RecordFile(None, None, None), **how)
         return
     model = _load_model(found, budget, constraint, device)
     with recording.open_file(model) as records:
-        _explain_as_text(model, texts, file, read, batch_size, reasons, *output, records, abstain, per_class)
-
-
-def _explain_as_text(
-    model: Rationalizer | ExportedModel,
-    texts: Sequence[str] | None,
-    file: Path | None,
-    read: ReadOptions,
-    batch_size: int,
-    reasons: bool | None,
-    out_file: Path | None,
-    format_name: str,
-    resume: bool,
-    title: str,
-    escape_formulas: bool,
-    records: RecordFile,
-    least: float | None,
-    per_class: bool,
-) -> None:
-    """Explain round by round and write each round at once."""
-    from rationalizer.data import BadRows
-    from rationalizer.data.read_options import BATCHES_PER_ROUND
-    from rationalizer.data.table_files import columns_of
-    from rationalizer.prediction_warnings import WarningSummary, abstain
-
-    from_stdin = file is None and texts in (None, [], ["-"])
-    interactive = from_stdin and sys.stdin.isatty()
-    if interactive:
-        err.print(f"One {'pair per line (premise, tab, hypothesis)' if model.pairs else 'text per line'}; end: Ctrl-D.")
-    bad = BadRows(skip=read.skip_bad)
-    if reasons is None and (file is not None or (from_stdin and not interactive)):
-        reasons = False
-    columns: Sequence[str] = ("premise", "hypothesis") if model.pairs else ("text",)
-    if file is not None:
-        rows = inputs.with_first_read(inputs.rows_from_file(file, read, model, bad))
-        columns = columns_of(file, read.dialect) if format_name == "csv" else ()
-    elif from_stdin:
-        rows = inputs.with_first_read(inputs.rows_from_lines(_open_stdin(), model, bad))
-    else:
-        rows = iter(inputs.rows_from_arguments(texts or (), model, bad))
-    to_terminal = out_file is None and out.is_terminal
-    form = make_format(
-        format_name,
-        results={**model.result_form, "separate": per_class or model.result_form.get("separate", False)},
-        columns=columns,
-        table=file is not None,
-        title=title,
-        colour=to_terminal and not out.no_color,
-        width=out.width if to_terminal else None,
-        escape=escape_formulas,
-    )
-
-    def explain_rows(batch: Sequence[InputRow]) -> list[ExplainedRow]:
-        how: dict[str, Any] = {} if records.recorder is None else {"recorder": records.recorder}
-        how |= {"per_class": True} if per_class else {}
-        explanations = model.explain_rows(batch, batch_size=batch_size, bad=bad, reasons=reasons, **how)
-        if least is not None:
-            explanations = [None if one is None else abstain(one, least) for one in explanations]
-        return [
-            ExplainedRow(row.row, explanation, None if row.example is None else model.label_of(row.example))
-            for row, explanation in zip(batch, explanations, strict=True)
-        ]
-
-    start, round_size = 0, BATCHES_PER_ROUND * batch_size
-    if resume and out_file is not None and out_file.exists():
-        start, rows = PartialOutput(out_file, format_name, form).skip_finished(rows, explain_rows, round_size)
-    shown = (out_file is not None or _stdout_is_file()) and not interactive
-    total = inputs.count_rows(file, read) - start if shown and file is not None else None
-    # A file is explained in rounds of one size, so that it can be resumed; other programs and people get their answers
-    # without waiting for a full round.
-    batches = (inputs.in_available_batches if from_stdin else inputs.in_batches)(rows, round_size)
-    counts, summary, number = Counter[bool](), WarningSummary(), start
-    bar = show_progress("Explaining", total, shown=shown)
-    with _open_output(out_file, format_name, append=resume) as write, bar as advance:
-        if not start:
-            write(form.header)
-        for batch in batches:
-            explained = records.take_from(explain_rows(batch))
-            write(*(form.record(number + k, row) for k, row in enumerate(explained)))
-            counts.update(row.explanation is not None for row in explained)
-            summary.add_explanations(row.explanation for row in explained if row.explanation is not None)
-            number += len(batch)
-            advance(len(batch))
-        write(form.footer)
-    shown_already = number == 1 and format_name in DRAWN
-    warn([*bad.messages(), *([] if shown_already else str(summary).splitlines())])
-    if out_file is not None:
-        empty = counts[False] - len(bad)
-        unchanged = f", {empty} without a text copied unchanged" if empty > 0 else ""
-        existing = f", {start} existed already" if start else ""
-        err.print(f"{out_file}: {counts[True]} explained{unchanged}{existing}", markup=False)
-
-
-def _check_escaping(escape_formulas: bool, format_name: str) -> None:
-    if escape_formulas and format_name != "csv":
-        raise ValueError(f"--escape-formulas is for CSV output, not for {format_name}; omit it, or add --format csv")
-
-
-def _check_abstaining(abstain: float | None, format_name: str) -> None:
-    if abstain is not None and format_name == "parquet":
-        raise ValueError("--abstain is not for Parquet output; omit it, and compare the column `probability`")
-
-
-def _check_per_class(per_class: bool, format_name: str) -> None:
-    if per_class and format_name == "parquet":
-        raise ValueError("--per-class is not for Parquet output; choose .jsonl or .csv, or omit it")
-
-
-def _check_output(out_file: Path | None, format_name: str, resume: bool, overwrite: bool) -> None:
-    if out_file is None:
-        if resume or overwrite:
-            raise ValueError(f"--{'resume' if resume else 'overwrite'} needs --out; add the file to write to")
-        if format_name == "png":
-            raise ValueError("a PNG needs --out; add the file to write to")
-        return
-    if resume and format_name not in RESUMABLE:
-        raise ValueError(f"{format_name} output cannot be resumed, only {' and '.join(RESUMABLE)}; omit --resume")
-    if out_file.is_dir():
-        raise IsADirectoryError(f"{out_file} is a folder; choose a file in it")
-    if out_file.exists() and not (resume or overwrite):
-        remedy = "--resume, --overwrite" if format_name in RESUMABLE else "--overwrite"
-        raise FileExistsError(f"{out_file} exists already; use {remedy} or another --out")
+        write_explanations(model, given, output, records, **how)
 
 
 def _load_model(run: Path, budget: str | None, constraints: list[str] | None, device: str) -> Rationalizer:
@@ -319,39 +182,3 @@ def _adjusted(model: AnyModel, budget: str | None, constraints: list[str] | None
     if constraints:
         model.constraints = constraints
     return model
-
-
-def _stdout_is_file() -> bool:
-    """Return whether a progress bar can be shown: the output goes to a file, not to the terminal or a program."""
-    return err.is_terminal and stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
-
-
-def _open_stdin() -> IO[bytes]:
-    """Open standard input again: a thread that waits in `sys.stdin` holds its lock, and exit would wait for it."""
-    try:
-        return open(sys.stdin.fileno(), "rb", closefd=False)
-    except OSError:  # not a file of the system
-        return sys.stdin.buffer
-
-
-@contextmanager
-def _open_output(path: Path | None, format_name: str, *, append: bool) -> Iterator[Callable[..., None]]:
-    """Yield a function that writes parts: resumable formats in place, documents only when they are complete."""
-    if path is None:
-
-        def write(*parts: str) -> None:
-            sys.stdout.write(encodable("".join(parts)))
-            sys.stdout.flush()
-
-        yield write
-        return
-    from rationalizer.models.atomic_files import replace_file
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab" if append else "wb") if format_name in RESUMABLE else replace_file(path) as file:
-
-        def write_to_file(*parts: str | bytes) -> None:
-            file.writelines(part if isinstance(part, bytes) else encodable(part).encode() for part in parts)
-            file.flush()
-
-        yield write_to_file

@@ -86,7 +86,7 @@ def _describe(facts: dict[str, Any]) -> dict[str, str]:
         "reads": facts["reads"] + _faithfulness(facts["faithful"]),
         "budget": Budget.parse(facts["budget"]).describe(unit) + followed,
         "constraints": ", ".join(facts["constraints"]) or "none",
-        "data": "unknown" if facts["data"] is None else DataSource.from_json(facts["data"]).name,
+        "data": "not stored" if facts["data"] is None else DataSource.from_json(facts["data"]).name,
         "task": f"{facts['task']}: {', '.join(facts['classes'])}" if facts["classes"] else facts["task"],
         "epochs": f"{facts['epochs']} in {facts['seconds']:.1f} s, seed {facts['seed']}",
     }

@@ -1,7 +1,7 @@
 """`rationalizer explain MODEL TEXT...` without any option, before the command line is built.
 
-Building it takes several times as long as explaining a text with a starter or an exported model. Whatever is special,
-such as an error or a warning, is left to the command, which prints it.
+Building it takes several times as long as explaining a text with a starter or an exported model. Special cases,
+such as errors and warnings, are left to the command.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def rows_from_lines(lines: IO[bytes], model: Rationalizer | ExportedModel, bad: 
     lines may be skipped.
     """
     from rationalizer.data import InputRow
-    from rationalizer.data.table_files import LONGEST_LINE
+    from rationalizer.data.file_content import LONGEST_LINE
     from rationalizer.text import DataError
 
     names = ("premise", "hypothesis") if model.pairs else ("text",)

@@ -98,8 +98,9 @@ def train(
     from rationalizer.hub.publishing import kept_private_data
     from rationalizer.metrics import headline_metrics, score_rows
     from rationalizer.models import TrainedModel, configure
-    from rationalizer.models.config import flat_settings, resolve_rationales, with_constraints
+    from rationalizer.models.config import flat_settings
     from rationalizer.models.devices import accelerator_settings
+    from rationalizer.models.setting_conflicts import resolve_rationales, with_constraints
     from rationalizer.training import degeneration_findings, run
     from rationalizer.training.class_balance import rare_classes_note
     from rationalizer.training.distributed import is_first_process

@@ -28,7 +28,7 @@ def main() -> int:
 
 
 def _exit_with_stdin() -> None:
-    while os.read(0, 1):  # not sys.stdin, whose lock must be free when the interpreter exits
+    while os.read(0, 1):  # not sys.stdin: its lock must be free when the interpreter exits
         pass
     os.kill(os.getpid(), signal.SIGTERM)
 

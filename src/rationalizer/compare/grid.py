@@ -12,7 +12,7 @@ from typing import Any, TypeVar, get_args
 
 from rationalizer.data import DataSource
 from rationalizer.models import Config, configure
-from rationalizer.models.config import objective_conflict
+from rationalizer.models.setting_conflicts import objective_conflict
 from rationalizer.nn import EXTRACTORS, OBJECTIVES, methods_for
 from rationalizer.suggestions import did_you_mean
 from rationalizer.text import Budget

@@ -13,6 +13,8 @@ from rationalizer.suggestions import did_you_mean
 from rationalizer.text import AnyExample
 from rationalizer.text.errors import InputError, short_repr
 
+MAX_SHOWN = 60  # characters of a constraint in a message
+
 
 class ConstraintConflict(InputError):
     """No selection of a text satisfies the constraints. The message is "place problem; remedy".
@@ -46,6 +48,12 @@ class ConstraintConflict(InputError):
         return ConstraintConflict(self.problem, self.remedy, unit=self.unit, index=self.index + count)
 
 
+def list_constraints(constraints: Iterable[Constraint]) -> str:
+    """The constraints in an error or a warning: a long list of words is cut short."""
+    names = map(str, constraints)
+    return ", ".join(name if len(name) <= MAX_SHOWN else f"{name[:MAX_SHOWN]}..." for name in names)
+
+
 class BatchItem(NamedTuple):
     """A text or a pair of texts, and its position among the processed items."""
 
@@ -62,7 +70,7 @@ class BatchItem(NamedTuple):
 
     def conflict(self, constraints: Constraints, reason: str, remedy: str) -> ConstraintConflict:
         """The error that these constraints cannot be satisfied on it."""
-        problem = f"({self._quoted()}) under {', '.join(map(str, constraints))}: {reason}"
+        problem = f"({self._quoted()}) under {list_constraints(constraints)}: {reason}"
         return ConstraintConflict(problem, remedy, unit=self.unit, index=self.position)
 
     def own(self, name: str, key: str, values: Any) -> Any:
@@ -229,9 +237,10 @@ def get_constraint(name: str) -> type[Constraint]:
     if key not in CONSTRAINTS:
         load_plugins(again=True)
     if key not in CONSTRAINTS:
+        hint = did_you_mean(key, CONSTRAINTS)
         raise InputError(
             f"there is no constraint {short_repr(name)}",
-            f"{did_you_mean(key, CONSTRAINTS)}; if it is your own, import the module that registers it first, or make "
-            f"it an entry point of the group {PLUGINS}",
+            f"{hint if hint.endswith('?') else f'{hint}.'} If it is your own, import the module that registers it "
+            f"first, or make it an entry point of the group {PLUGINS}",
         )
     return CONSTRAINTS[key]

@@ -12,11 +12,12 @@ from rationalizer.data.bad_rows import BadRow, BadRows
 from rationalizer.data.column_names import Columns
 from rationalizer.data.corpus import Corpus, default_budget
 from rationalizer.data.csv_dialect import Dialect
-from rationalizer.data.examples import example_from_row
+from rationalizer.data.file_content import ENDINGS, ending, stem
 from rationalizer.data.labels import Label, Labels, MixedLabels, infer_labels, parse_label
 from rationalizer.data.read_options import ReadOptions
+from rationalizer.data.single_examples import example_from_row
 from rationalizer.data.splitting import split_off_dev
-from rationalizer.data.table_files import ENDINGS, Row, Stream, Table, ending, read_table, stem, stream_table
+from rationalizer.data.table_files import Row, Stream, Table, read_table, stream_table
 from rationalizer.text.budget import Budget
 from rationalizer.text.errors import DataError
 from rationalizer.text.example import AnyExample

@@ -13,10 +13,10 @@ from rationalizer.data.corpus import Corpus, default_budget
 from rationalizer.data.corpus_files import holds_pairs
 from rationalizer.data.csv_dialect import Dialect
 from rationalizer.data.dataset_registry import DATASETS
+from rationalizer.data.file_content import stem
 from rationalizer.data.loading import GENERATED, load
 from rationalizer.data.read_options import OnProgress, ReadOptions
 from rationalizer.data.streaming import is_large
-from rationalizer.data.table_files import stem
 from rationalizer.text.budget import Budget
 from rationalizer.text.errors import DataError
 from rationalizer.text.word_splitting import SplitRule

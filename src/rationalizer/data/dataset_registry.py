@@ -56,6 +56,7 @@ class Dataset:
         columns: the columns after `prepare`, if it renames them.
         relabel: maps a label to a class.
         pairs: whether the examples are pairs of texts.
+        several: whether a text may have several of the classes, or none.
         texts: published number of texts in train and dev; a copy with fewer is called "reduced".
         augment: adds this dataset's training texts to another corpus: `augment(corpus, this)`.
     """
@@ -78,11 +79,14 @@ class Dataset:
     columns: Columns | None = None
     relabel: Callable[[Label], Label] | None = None
     pairs: bool = False
+    several: bool = False
     texts: int | None = None
     augment: Callable[[Corpus, Corpus], Corpus] | None = None
 
     @property
     def task(self) -> Task:
+        if self.several:
+            return "multi-label"
         return "classification" if self.classes else "regression"
 
 

@@ -192,24 +192,24 @@ def cached_text(compute: Callable[[], str], name: str, *parts: Sequence[AnyExamp
     stored = next(part for part in parts if isinstance(part, DiskExamples))
     path = stored.folder.parent / f"{name}-{rows.hexdigest()[:32]}"
     with suppress(OSError, ValueError):
-        return unsigned(path.read_bytes()).decode()
+        return without_checksum(path.read_bytes()).decode()
     value = compute()
     with suppress(OSError):  # the cache may be read-only
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        temporary.write_bytes(signed(value.encode()))
+        temporary.write_bytes(with_checksum(value.encode()))
         os.replace(temporary, path)
     return value
 
 
-def signed(content: bytes) -> bytes:
+def with_checksum(content: bytes) -> bytes:
     """Return the checksum and the content."""
     return hashlib.sha256(content).hexdigest().encode() + b"\n" + content
 
 
-def unsigned(content: bytes) -> bytes:
+def without_checksum(content: bytes) -> bytes:
     """Return the content without its checksum; ValueError if they do not match."""
     _, _, inside = content.partition(b"\n")
-    if content != signed(inside):
+    if content != with_checksum(inside):
         raise ValueError("the checksum does not match the content")
     return inside
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from rationalizer.data.annotation_file import AnnotationFile, Annotations, Row, read_annotations, text_row
-from rationalizer.data.examples import example_from_known_row, make_example
+from rationalizer.data.single_examples import example_from_known_row, make_example
 from rationalizer.data.table_files import read_table
 from rationalizer.text.errors import DataError
 from rationalizer.text.example import Example

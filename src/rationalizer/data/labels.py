@@ -77,6 +77,8 @@ class Labels:
         found = set()
         for name in names:
             number = index.get(name, folded.get(name.casefold()))
+            if number is None and _INTEGER.fullmatch(name) and self._is_index(int(name)):
+                number = int(name)
             if number is None:
                 raise DataError(f"the label {name!r} is unknown", did_you_mean(name, self.classes))
             found.add(number)
@@ -120,15 +122,17 @@ class Labels:
         name = str(label)
         if name in self.classes:
             return self.classes.index(name)
-        if isinstance(label, int) and 0 <= label < len(self.classes) and not self._numbered():
+        if isinstance(label, int) and self._is_index(label):
             return label
         folded = [known.casefold() for known in self.classes]
         if name.casefold() in folded:
             return folded.index(name.casefold())
         raise DataError(f"the label {label!r} is unknown", f"the classes are {', '.join(self.classes)}")
 
-    def _numbered(self) -> bool:
-        return all(_INTEGER.fullmatch(name) for name in self.classes)
+    def _is_index(self, number: int) -> bool:
+        """Whether a number that is no class is the index of one: the classes have other names."""
+        numbered = all(_INTEGER.fullmatch(name) for name in self.classes)
+        return 0 <= number < len(self.classes) and not numbered
 
 
 def _value(label: int | float) -> float:
@@ -199,7 +203,8 @@ def _names(values: Any) -> Names:
         names.append(str(plain(value)))
     twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
     if twice is not None:
-        numbers = "; a 0/1 matrix must be an array" if set(names) <= {"0", "1"} else ""
+        numbers = "; give a 0/1 matrix as an array, in a file as a column for each label"
+        numbers = numbers if set(names) <= {"0", "1"} else ""
         raise DataError(f"the label {twice!r} comes twice in {short_repr(list(values))}", f"name it once{numbers}")
     return Names(sorted(names))
 
@@ -349,6 +354,7 @@ def _infer_several(
         return Labels("multi-label", classes or _sorted_names(found, values))
     rows = [value for value in values if isinstance(value, Cells)]
     known = tuple(dict.fromkeys(name for row in rows for name in row.names or ()))
+    _check_names(known)
     width = max(len(row.values) for row in rows)
     names = classes or known or tuple(f"label_{k}" for k in range(width))
     first = Labels("multi-label", names)

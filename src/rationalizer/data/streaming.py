@@ -26,13 +26,14 @@ from rationalizer.data.bad_rows import BadRow, BadRows
 from rationalizer.data.column_names import Columns
 from rationalizer.data.corpus import Corpus, Target, default_budget
 from rationalizer.data.corpus_files import check_one_kind, find_splits
-from rationalizer.data.disk_examples import DiskExamples, Writer, signed, unsigned
-from rationalizer.data.examples import example_from_row
+from rationalizer.data.disk_examples import DiskExamples, Writer, with_checksum, without_checksum
+from rationalizer.data.file_content import ending, stem
 from rationalizer.data.labels import Labels
 from rationalizer.data.read_options import OnProgress, ReadOptions
+from rationalizer.data.single_examples import example_from_row
 from rationalizer.data.splitting import dev_mask
 from rationalizer.data.streamed_labels import LabelsBuilder, is_usable
-from rationalizer.data.table_files import Table, columns_of, ending, stem, stream_table
+from rationalizer.data.table_files import Table, columns_of, stream_table
 from rationalizer.text.errors import DataError
 from rationalizer.text.word_splitting import rule_version
 
@@ -169,7 +170,7 @@ def _write(
         "files": {str(path.relative_to(folder)): _sha256(path) for name in written for path in _files(folder / name)},
     }
     with (folder / RECORD).open("wb") as file:
-        file.write(signed(json.dumps(record).encode()))
+        file.write(with_checksum(json.dumps(record).encode()))
         file.flush()
         os.fsync(file.fileno())
     return record
@@ -259,7 +260,7 @@ def _publish(folder: Path, target: Path) -> None:
 def _read_record(folder: Path) -> dict[str, Any] | None:
     """Return the record of a cache; None if the cache is missing, incomplete or damaged."""
     try:
-        record: dict[str, Any] = json.loads(unsigned((folder / RECORD).read_bytes()))
+        record: dict[str, Any] = json.loads(without_checksum((folder / RECORD).read_bytes()))
         whole = all(_sha256(folder / name) == known for name, known in record["files"].items())
     except (OSError, ValueError):
         return None

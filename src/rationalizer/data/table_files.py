@@ -1,32 +1,25 @@
-"""Read rows of CSV, TSV, JSON-lines, Parquet and Excel files as dictionaries, and check that files are what their names
-claim."""
+"""Read rows of CSV, TSV, JSON-lines, Parquet and Excel files as dictionaries."""
 
 from __future__ import annotations
 
 import csv
-import gzip
-import io
-import zlib
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from rationalizer.data.annotation_file import Annotations, is_header
 from rationalizer.data.bad_rows import LISTED, BadRow, BadRows
 from rationalizer.data.column_names import check_unique
-from rationalizer.data.csv_dialect import UTF8, Dialect
+from rationalizer.data.csv_dialect import Dialect
 from rationalizer.data.excel import sheet_rows
+from rationalizer.data.file_content import LONGEST_LINE, check_content, ending, is_array, lines_of, open_text
 from rationalizer.data.safe_json import parse_json
 from rationalizer.text.errors import DataError, short_repr
 
 Row = dict[str, Any]
-ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".xlsx")
-# Characters in a line, or in a CSV field. No usable row is longer: the file has no line ends, or a quote is not closed.
-LONGEST_LINE = 2**24
 _PARQUET_ROWS = 1024  # read at once
 _LOOKED_AT = 50  # lines from which the delimiter is detected
 
@@ -59,20 +52,6 @@ class Stream:
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(self._seen)
-
-
-def ending(path: Path) -> str:
-    """The ending that tells the format, without `.gz`."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] == ".gz":
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""
-
-
-def stem(path: Path) -> str:
-    """The name without format ending and `.gz`."""
-    name = path.name[: -len(".gz")] if path.name.lower().endswith(".gz") else path.name
-    return name[: -len(ending(path))] if ending(path) in ENDINGS else name
 
 
 def read_table(
@@ -119,16 +98,7 @@ def stream_table(
         if path.exists() and not path.is_dir():  # a pipe or a device can be read only once
             raise DataError("not a regular file", "copy its content to a regular file", path=path)
         raise DataError("no such file", path=path)
-    kind = ending(path)
-    if kind not in ENDINGS:
-        raise DataError(f"the ending {kind or '(none)'!r} is not one of {', '.join(ENDINGS)}", path=path)
-    content = _content(path, dialect)
-    claimed = _CLAIMED[kind]
-    if content != claimed and not (content == "JSON" and claimed == "text" and not _is_json_object(path)):
-        remedy = _REMEDIES.get(content, "save it as UTF-8 CSV")
-        raise DataError(f"the file ends in {kind} but holds {_NAMES[content]}", remedy, path=path)
-    if kind in (".parquet", ".xlsx") and path.suffix.lower() == ".gz":
-        raise DataError(f"{kind} in a .gz file cannot be read", "unpack it", path=path)
+    kind = check_content(path, dialect)
     seen: dict[str, None] = {}
     rows: Iterator[Row | BadRow]
     if kind == ".parquet":
@@ -157,133 +127,14 @@ def columns_of(path: Path, dialect: Dialect | None = None) -> tuple[str, ...]:
     return stream.columns
 
 
-_CLAIMED = {
-    ".csv": "text",
-    ".tsv": "text",
-    ".jsonl": "JSON",
-    ".json": "JSON",
-    ".parquet": "Parquet",
-    ".xlsx": "archive",
-}
-_NAMES = {
-    "text": "plain text",
-    "JSON": "JSON",
-    "Parquet": "Parquet data",
-    "archive": "a zip archive (an Excel sheet?)",
-    "packed": "packed data",
-    "HTML": "an HTML page",
-    "pointer": "a Git LFS pointer, not the data",
-    "binary": "binary data",
-    "nothing": "nothing",
-}
-_ANEW = "rename it or save it again"
-_REMEDIES = {
-    "JSON": _ANEW,
-    "Parquet": _ANEW,
-    "text": _ANEW,
-    "archive": "save it as UTF-8 CSV, or let its name end in .xlsx",
-    "packed": "unpack it, or let its name end in .gz",
-    "pointer": "fetch it by git lfs pull",
-    "nothing": "save it again",
-}
-
-
-@contextmanager
-def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file in binary mode, decompressed if its name ends in .gz."""
-    try:
-        with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as raw:
-            yield raw  # type: ignore[misc]
-    except gzip.BadGzipFile:
-        raise DataError("the file ends in .gz but is not compressed", "rename it", path=path) from None
-    except (EOFError, zlib.error) as error:
-        raise DataError(f"damaged .gz file ({error})", "copy it again", path=path) from None
-
-
-def _head(path: Path) -> bytes:
-    with open_bytes(path) as raw:
-        return raw.read(4096)
-
-
-def _content(path: Path, dialect: Dialect) -> str:
-    head = _head(path)
-    if head.startswith(b"PAR1"):
-        return "Parquet"
-    if head.startswith(b"PK\x03\x04"):
-        return "archive"
-    if head.startswith(b"\x1f\x8b"):
-        return "packed"
-    if (encoding := dialect.detect_encoding(head)) != UTF8:
-        head = head.decode(encoding, "replace").encode()
-    if b"\0" in head:
-        return "binary"
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
-    if not text:
-        return "nothing"
-    if text.startswith((b"<!doctype html", b"<html")):
-        return "HTML"
-    if text.startswith(b"version https://git-lfs"):
-        return "pointer"
-    return "JSON" if text.startswith((b"{", b"[")) else "text"
-
-
-def _is_json_object(path: Path) -> bool:
-    # A CSV header may begin with a brace or bracket; only a line that parses is JSON.
-    with open_bytes(path) as raw:
-        line = raw.readline(LONGEST_LINE).removeprefix(b"\xef\xbb\xbf")
-    try:
-        return isinstance(parse_json(line), dict)
-    except ValueError:
-        return line.strip() in (b"[", b"{")
-
-
-@contextmanager
-def _open_text(path: Path, dialect: Dialect, newline: str) -> Iterator[IO[str]]:
-    encoding = dialect.detect_encoding(_head(path))
-    try:
-        with open_bytes(path) as raw, io.TextIOWrapper(raw, encoding=encoding, newline=newline) as text:
-            yield text
-    except UnicodeError as error:
-        if encoding == UTF8:
-            raise _first_bad_byte(path) from None
-        raise DataError(f"the file is not {encoding} ({error})", "give its --encoding", path=path) from None
-
-
-def _lines(path: Path, text: IO[str]) -> Iterator[str]:
-    for number, line in enumerate(iter(lambda: text.readline(LONGEST_LINE + 1), ""), 1):
-        if len(line) > LONGEST_LINE:
-            raise DataError(
-                f"more than {LONGEST_LINE:,} characters in one line",
-                "end each row by a line break, and cut long texts into several rows",
-                path=path,
-                line=number,
-            )
-        yield line
-
-
-def _first_bad_byte(path: Path) -> DataError:
-    with open_bytes(path) as raw:
-        for number, line in enumerate(raw, 1):
-            try:
-                line.decode()
-            except UnicodeDecodeError as error:
-                return DataError(
-                    f"byte 0x{line[error.start]:02x} is not UTF-8",
-                    "save the file as UTF-8, or name its encoding, as --encoding cp1252",
-                    path=path,
-                    line=number,
-                )
-    return DataError("the file changed while it was read", "read it again", path=path)
-
-
 def _csv_rows(
     path: Path, dialect: Dialect, usual: str, wanted: Collection[str] | None, seen: dict[str, None], blank: bool
 ) -> Iterator[Row | BadRow]:
     csv.field_size_limit(LONGEST_LINE)  # process-wide: lowering it again would break other open streams
     number = 0
     try:
-        with _open_text(path, dialect, newline="") as text:
-            lines = _lines(path, text)
+        with open_text(path, dialect, newline="") as text:
+            lines = lines_of(path, text)
             first = list(islice(lines, _LOOKED_AT))
             delimiter = dialect.detect_delimiter(first, usual)
             reader = csv.reader(chain(first, lines), delimiter=delimiter, strict=True)
@@ -364,11 +215,11 @@ def _annotated_rows(path: Path, lines: Iterator[Any]) -> Iterator[Row]:
 
 
 def _json_values(path: Path, dialect: Dialect, blank: bool) -> Iterator[Any]:
-    if _is_array(path):
+    if is_array(path):
         yield from _json_array(path, dialect)
         return
-    with _open_text(path, dialect, newline="\n") as text:  # only \n ends a line: JSON strings may contain U+2028
-        for line in _lines(path, text):
+    with open_text(path, dialect, newline="\n") as text:  # only \n ends a line: JSON strings may contain U+2028
+        for line in lines_of(path, text):
             if not line.strip():
                 if blank:
                     yield {}
@@ -379,14 +230,9 @@ def _json_values(path: Path, dialect: Dialect, blank: bool) -> Iterator[Any]:
                 yield BadRow(error)
 
 
-def _is_array(path: Path) -> bool:
-    with open_bytes(path) as raw:
-        return raw.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
-
-
 def _json_array(path: Path, dialect: Dialect) -> Any:
     """A JSON array of all rows, which can only be read as a whole."""
-    with _open_text(path, dialect, newline="\n") as text:
+    with open_text(path, dialect, newline="\n") as text:
         try:
             return parse_json(text.read(), "copy the file again, or write one JSON object a line")
         except ValueError as error:

@@ -13,6 +13,7 @@ from rationalizer.drawing.selected_words import Label, label_text
 from rationalizer.plurals import count_of
 
 MAX_BARS = 5  # classes with a bar of their own
+MAX_NAMED = 20  # labels of a text in its headline, the most probable ones
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class PredictionText:
 
 
 def describe_prediction(explanation: AnyExplanation, truth: Label | None) -> PredictionText:
-    label = label_text(explanation.label)
+    label = _headline(explanation.label, explanation)
     if _has_one_class(explanation):
         selects = "align words" if isinstance(explanation, PairExplanation) else "select words"
         return PredictionText("no label", f"the model has learned to {selects}, not to predict labels")
@@ -36,8 +37,18 @@ def describe_prediction(explanation: AnyExplanation, truth: Label | None) -> Pre
     if explanation.probabilities is None:
         error = abs(float(explanation.label) - float(truth))
         return PredictionText(label, f"true value {label_text(truth)}, off by {error:.3g}")
-    correct = label == label_text(truth)
-    return PredictionText(label, "right" if correct else f"wrong: the true label is {label_text(truth)}", correct)
+    correct = label_text(explanation.label) == label_text(truth)
+    wrong = f"wrong: the true label is {_headline(truth, explanation)}"
+    return PredictionText(label, "right" if correct else wrong, correct)
+
+
+def _headline(label: Any, explanation: AnyExplanation) -> str:
+    """The label in words; of many labels the most probable ones."""
+    if not isinstance(label, tuple) or len(label) <= MAX_NAMED:
+        return label_text(label)
+    p = explanation.probabilities or {}
+    first = sorted(label, key=lambda name: -p.get(name, 0.0))[:MAX_NAMED]
+    return f"{label_text(tuple(first))} and {len(label) - MAX_NAMED} more"
 
 
 def _has_one_class(explanation: AnyExplanation) -> bool:
@@ -70,7 +81,7 @@ def probabilities(explanation: AnyExplanation) -> list[Bar]:
 
 
 def rest_text(drawn: LabelRows) -> str:
-    """What is said of labels without a row."""
+    """A note on the labels without a row."""
     return f"{count_of(drawn.others, 'other')}, at most {percent(drawn.most)}"
 
 

@@ -53,10 +53,10 @@ class Axes:
 
     def draw(self, x_label: str, y_label: str) -> list[str]:
         drawn = []
-        for tick in self.y_ticks:
+        for tick, name in zip(self.y_ticks, tick_labels(self.y_ticks), strict=True):
             y = self.y(tick)
             drawn.append(line("grid", self.left, y, self.right, y))
-            drawn.append(text(self.left - 8, y + 4, f"{tick:g}", anchor="end"))
+            drawn.append(text(self.left - 8, y + 4, name, anchor="end"))
         drawn += self.draw_x_axis(x_label)
         middle = (TOP + HEIGHT - BOTTOM) / 2
         turned = f'transform="rotate(-90 18 {middle:.1f})"'
@@ -68,8 +68,8 @@ class Axes:
         bottom = HEIGHT - BOTTOM
         drawn = [line("axis", self.left, bottom, self.right, bottom)]
         free = -math.inf
-        for tick in self.x_ticks:
-            x, name = self.x(tick), f"{tick:g}"
+        for tick, name in zip(self.x_ticks, tick_labels(self.x_ticks), strict=True):
+            x = self.x(tick)
             drawn.append(line("axis", x, bottom, x, bottom + 5))
             half = width(name, SIZE) / 2
             if x - half >= free:  # leave out numbers that would overlap
@@ -93,6 +93,16 @@ def nice_ticks(low: float, high: float) -> list[float]:
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     last = max(last, first + 1)
     return [float(f"{k * step:.10g}") for k in range(first, last + 1)]
+
+
+def tick_labels(ticks: Sequence[float]) -> list[str]:
+    """The numbers with equally many decimals and, as in tables, without a zero before the point: 0, .25, .50."""
+    plain = [f"{tick:g}" for tick in ticks]
+    if any("e" in label for label in plain):
+        return plain
+    decimals = max(len(label.partition(".")[2]) for label in plain)
+    labels = [f"{tick:.{decimals}f}" if tick else "0" for tick in ticks]
+    return [label.replace("0.", ".", 1) if label.startswith(("0.", "-0.")) else label for label in labels]
 
 
 def line(kind: str, x1: float, y1: float, x2: float, y2: float, more: str = "") -> str:

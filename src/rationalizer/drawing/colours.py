@@ -29,12 +29,12 @@ DARK_INK, DARK_PAPER = "#e6e8ea", "#15181b"
 
 # Backgrounds of the 256 terminal colours, faint to strong, under black text: the same on light and dark terminals.
 _TERMINAL_BLUE, _TERMINAL_ORANGE = (153, 117, 75), (230, 221, 214)
-TERMINAL_LABELS = (117, 216, 121, 218, 222, 159, 183, 250, 147)  # of labels, like the series below
+TERMINAL_LABELS = (117, 216, 121, 218, 222, 183, 191, 250, 147)  # of labels, like the series below
 TERMINAL_COLOURS = {BLUE: _TERMINAL_BLUE, ORANGE: _TERMINAL_ORANGE, GREY: (252, 250, 248)}
 
 # Series of charts, after Okabe and Ito: darker on white, lighter on black.
-LIGHT_SERIES = ("#0072b2", "#c44f00", "#007a59", "#a8497f", "#946800", "#2f86b8", "#6b5b95", "#5b6570", "#1e3a6e")
-DARK_SERIES = ("#56b4e9", "#f08a43", "#35c79d", "#e09cc4", "#edb33c", "#9bd2f3", "#b9a9e0", "#b6bec9", "#8fa9e8")
+LIGHT_SERIES = ("#0072b2", "#c44f00", "#007a59", "#a8497f", "#946800", "#6b5b95", "#6b7a00", "#5b6570", "#1e3a6e")
+DARK_SERIES = ("#56b4e9", "#f08a43", "#35c79d", "#e09cc4", "#edb33c", "#b9a9e0", "#c3d34a", "#b6bec9", "#8fa9e8")
 
 
 def highlight_colour(look: Look) -> str:

@@ -18,6 +18,7 @@ from rationalizer.metrics import Calibration, ClassScores, WordUse, calibration,
 
 Unit = tuple[str, ...]  # a word; for pairs of texts, two aligned words
 CONTEXT = 12  # words to show on either side of a selected word
+MOST_GROUPS = 25  # predictions with words and examples, of hundreds of classes
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,12 @@ class PredictionGroup:
     name: str
     texts: int
     words: tuple[WordUse[Unit], ...]  # the most characteristic ones first
+
+
+def most_frequent(groups: Sequence[PredictionGroup]) -> list[PredictionGroup]:
+    """The groups with the most texts, as many as a reader can look at, in their order."""
+    chosen = sorted(range(len(groups)), key=lambda k: -groups[k].texts)[:MOST_GROUPS]
+    return [groups[k] for k in sorted(chosen)]
 
 
 @dataclass(frozen=True)
@@ -94,9 +101,10 @@ def overview(
 def _of_each_class(
     order: Sequence[int], predicted: Sequence[str], groups: Sequence[PredictionGroup], examples: int
 ) -> tuple[int, ...]:
-    """The first texts of each predicted class: about `examples` in all, but at least one of each."""
+    """The first texts of each predicted class, of many the most frequent ones: about `examples` in all, but at least
+    one of each."""
     count = max(1, examples // max(len(groups), 1))
-    return tuple(k for group in groups for k in [k for k in order if predicted[k] == group.name][:count])
+    return tuple(k for group in most_frequent(groups) for k in [k for k in order if predicted[k] == group.name][:count])
 
 
 def _true_probability(explanation: AnyExplanation, truth: str) -> float:

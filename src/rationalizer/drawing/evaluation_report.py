@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rationalizer.drawing.charts import Point, Series, histogram, line_plot, reliability_diagram
-from rationalizer.drawing.dataset_overview import ClassResults, Overview, Unit, excerpt, overview, unit_text
+from rationalizer.drawing.dataset_overview import (
+    ClassResults,
+    Overview,
+    Unit,
+    excerpt,
+    most_frequent,
+    overview,
+    unit_text,
+)
 from rationalizer.drawing.explanation import AnyExplanation, Explanation, PairExplanation
 from rationalizer.drawing.html import HtmlTable, Section, WordColumn, WordEntry, to_html_page
 from rationalizer.drawing.label_overview import label_overview, label_table
@@ -25,6 +33,7 @@ MAX_CLASSES = 12  # maximum size of a confusion table; with more classes, the mo
 MAX_CONFUSIONS = 10
 MAX_HEADING = 12  # characters of a class name above a column
 EXCERPTS = 3  # example texts per word
+MAX_WORDS = 200  # words of all predictions together
 COMPARED = (
     "accuracy",
     "micro_f1",
@@ -70,7 +79,7 @@ class Report:
     baselines: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # their scores on the same texts
     attribution: AttributionReport | None = None  # comparison with an attribution method
     examples: int = 4  # number of texts of each kind
-    words: int = 20  # number of words per prediction
+    words: int = 20  # largest number of words per prediction
     correct: str = ""  # the address of an annotation page; the example texts then have links to it
 
 
@@ -251,16 +260,18 @@ def _calibration(class_results: ClassResults | None) -> Section | None:
 
 def _words(report: Report, summary: Overview) -> Section | None:
     pairs = any(isinstance(one, PairExplanation) for one in report.explanations)
+    groups = [group for group in summary.groups if group.words]
+    shown = most_frequent(groups)
+    most = min(report.words, MAX_WORDS // max(1, len(shown)))
     columns = [
         WordColumn(
             f"{group.name} ({group.texts} {'pair' if pairs else 'text'}{'' if group.texts == 1 else 's'})",
             [
                 WordEntry(unit_text(use.word), use.selected, use.seen, _excerpts(report, use))
-                for use in group.words[: report.words]
+                for use in group.words[:most]
             ],
         )
-        for group in summary.groups
-        if group.words
+        for group in shown
     ]
     what, where = ("Word pairs", "pairs of texts") if pairs else ("Words", "texts")
     verb = "aligned" if pairs else "selected"
@@ -269,6 +280,8 @@ def _words(report: Report, summary: Overview) -> Section | None:
         "contain it. "
         f"{what} {verb} more often here than elsewhere come first. Click to see examples."
     )
+    if len(groups) > len(shown):
+        text += f" The {len(shown)} most frequent of {len(groups)} predictions are shown."
     return Section(f"{what} {verb} per prediction", text=text, columns=columns) if columns else None
 
 

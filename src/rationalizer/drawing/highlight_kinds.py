@@ -92,7 +92,7 @@ def sign_of(word: AnyWord, explanation: AnyExplanation) -> Sign:
 
 
 def weighed_looks(explanation: AnyExplanation) -> list[tuple[AnyWord, Look]]:
-    """The words whose weights are known, and their looks, without their kinds."""
+    """The words with known weights, and their looks without kinds."""
     weighed = [(word, word.weight) for word in explanation.words if word.weight is not None]
     shades = relative_weights([abs(weight) for _, weight in weighed])
     return [
@@ -172,7 +172,7 @@ def alignment_links(explanation: PairExplanation) -> list[Link]:
 def split_text(
     text: str, offsets: Sequence[tuple[int, int]], looks: Sequence[Look], unknown: Sequence[bool] = ()
 ) -> list[TextRun]:
-    """Split a text, whose tokens look like this, between graphemes."""
+    """Split a text between graphemes into runs of the same look; `looks` has one per token."""
     owners = _owners(text, offsets, looks)
     is_unknown = [False] * len(text)
     for (start, end), flag in zip(offsets, unknown, strict=False):
@@ -189,7 +189,7 @@ def split_text(
 
 
 def _owners(text: str, offsets: Sequence[tuple[int, int]], looks: Sequence[Look]) -> list[int | None]:
-    """For every character, the token whose look it gets."""
+    """For every character, the index of the token that gives it its look."""
     owners: list[int | None] = [None] * len(text)
     last = None
     for k, (start, end) in enumerate(offsets):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import groupby
 from urllib.parse import urlencode
 
@@ -241,6 +241,14 @@ class HtmlTable:
     lines: Sequence[Sequence[str]]
     numbers: bool = True  # whether all columns but the first are right-aligned
 
+    def first(self, most: int | None) -> HtmlTable:
+        """The first lines of a longer table, and how many there are more; None: all."""
+        more = 0 if most is None else len(self.lines) - most
+        if more <= 0:
+            return self
+        rest = [f"and {more} more", *("" for _ in self.heads[1:])]
+        return replace(self, lines=[*self.lines[:most], rest])
+
 
 def to_html_page(
     explanations: Sequence[AnyExplanation] = (),
@@ -307,7 +315,8 @@ def section_html(section: Section, anchor: str = "") -> str:
         tiles = (f"<div><dd>{escape(value)}</dd><dt>{escape(name)}</dt></div>" for name, value in section.figures)
         parts.append(f'<dl class="figures">{"".join(tiles)}</dl>')
     if section.tables:
-        several = " several" if len(section.tables) > 1 else ""
+        narrow = all(len(table.heads) <= 3 for table in section.tables)  # fit side by side
+        several = " several" if len(section.tables) > 1 and narrow else ""
         parts.append(f'<div class="tables{several}">{"".join(_table(table) for table in section.tables)}</div>')
     parts += [f'<div class="picture">{picture}</div>' for picture in section.pictures]
     if section.columns:

@@ -38,11 +38,9 @@ def label_table(by_label: Mapping[str, Mapping[str, float]], *, most: int | None
         shown.pop("accuracy", None)  # that of a rare label says nothing
     lines = [
         [label, *(METRICS[name].format_value(scores[name]) if name in scores else "" for name in shown)]
-        for label, scores in list(by_label.items())[:most]
+        for label, scores in by_label.items()
     ]
-    if most is not None and len(by_label) > most:
-        lines.append([f"and {len(by_label) - most} more", *("" for _ in shown)])
-    return HtmlTable(("label", *shown.values()), lines)
+    return HtmlTable(("label", *shown.values()), lines).first(most)
 
 
 def label_overview(

@@ -132,8 +132,9 @@ def _rows(drawn: LabelRows, room: float) -> Block:
     """For each label its colour, name, probability and words."""
     names = [truncate(row.name, 0.3 * room, SMALL) for row in drawn.rows]
     left = 16 + max(text_width(name, SMALL) for name in names) * BOLD + 12
-    track, number = 0.16 * room, 44.0
-    words = left + (track + number + 14 if any(row.p is not None for row in drawn.rows) else 0)
+    shares = [percent(row.p) for row in drawn.rows if row.p is not None]
+    track, number = 0.16 * room, 8 + max((text_width(share, SMALL) for share in shares), default=0.0)
+    words = left + (track + number + 14 if shares else 0)
     elements = []
     for k, (row, name) in enumerate(zip(drawn.rows, names, strict=True)):
         top, colour = k * ROW, LIGHT_SERIES[row.colour]

@@ -12,6 +12,8 @@ from rationalizer.graph.factors import Factor
 from rationalizer.graph.literals import BoolArray, IntArray
 from rationalizer.graph.program import Array, Program
 
+_OFF = 1e-7  # the rounding error of a product with a direction is far smaller
+
 
 class ColumnPool:
     """The known configurations of every instance; instance b uses the first `known[b]` slots."""
@@ -64,12 +66,14 @@ def query_oracles(
     todo: BoolArray,
     at: Array | None = None,
     margin: float | Array = 0.0,
+    off: tuple[Array, Array] | None = None,
 ) -> tuple[Array, BoolArray]:
     """Query every oracle for its best configuration under `scores` (batch, rows); add those that exceed `thresholds`.
 
     If `at` is given, the oracles maximise `scores`, but the thresholds apply to the values under `at`. Configurations
-    up to `margin` below the threshold are added too. Returns, per instance, the largest excess over the thresholds and
-    whether a new configuration was added.
+    up to `margin` below the threshold are added too. If `off` is given, directions (batch, rows) and levels (batch,
+    factors), only configurations whose product with the direction is not the level are added. Returns, per instance,
+    the largest excess over the thresholds and whether a new configuration was added.
     """
     excess = np.full(program.batch, -np.inf)
     added = np.zeros(program.batch, np.bool_)
@@ -81,7 +85,11 @@ def query_oracles(
         configurations, costs = _query_oracle(program, factor, scores[:, copies].reshape(-1, size), temperature)
         values = (configurations * (scores if at is None else at)[:, copies].reshape(-1, size)).sum(-1) + costs
         gains = values.reshape(-1, count) - thresholds[:, first_owner : first_owner + count]
-        for b, i in zip(*(todo[:, None] & (gains > least[:, None])).nonzero(), strict=True):
+        wanted = todo[:, None] & (gains > least[:, None])
+        if off is not None:
+            products = (configurations * off[0][:, copies].reshape(-1, size)).sum(-1).reshape(-1, count)
+            wanted &= np.abs(products - off[1][:, first_owner : first_owner + count]) > _OFF
+        for b, i in np.argwhere(wanted).tolist():
             row = b * count + i
             added[b] |= columns.add(b, first_owner + i, configurations[row], costs[row])
         excess = np.maximum(excess, gains.max(axis=1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,7 +43,7 @@ class Factor:
         """The number of literals of each factor."""
         return self.group.size
 
-    @property
+    @cached_property
     def mask(self) -> Tensor:
         """(rows, size) bool, False on padding."""
         graph = self.group.graph

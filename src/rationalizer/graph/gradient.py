@@ -80,7 +80,8 @@ def _add_missing_configurations(program: Program, result: SolverResult, temperat
     A solution can be a mixture of a few configurations, but the gradient needs all directions of the face. With ties
     there are more: ½, ½, ½, ½ is a mixture of 1100 and 0011, but 1010 and 0101 may be optimal too. If an optimal
     configuration is missing, the oracle finds it when the multipliers are perturbed in a random direction that is
-    orthogonal to all differences of known configurations.
+    orthogonal to all differences of known configurations. Only configurations that differ from the known ones along
+    this direction are added: others are on the face too, but in its span.
     """
     columns, n_rows = result.columns, program.active.shape[1]
     random = np.random.default_rng(0)
@@ -90,14 +91,15 @@ def _add_missing_configurations(program: Program, result: SolverResult, temperat
     todo = result.converged
     while todo.any():
         extended = np.zeros(program.batch, np.bool_)
-        directions = _draw_directions(program, result, random, todo)
+        directions, levels = _draw_directions(program, result, random, todo)
         before = columns.known.copy()
         for sign in (1.0, -1.0):
             # Configurations that contradict fixed variables are not on the face and must lose ties.
             perturbed = duals + size * (sign * directions + 10.0 * fixed)
             _, added = query_oracles(
-                program, columns, temperature, perturbed, thresholds, todo, at=duals, margin=result.tolerance
-            )
+                program, columns, temperature, perturbed, thresholds, todo, at=duals, margin=result.tolerance,
+                off=(directions, levels),
+            )  # fmt: skip
             extended |= added
         result.fit_columns()
         plain = result.status.shape[1] - columns.capacity
@@ -110,13 +112,18 @@ def _add_missing_configurations(program: Program, result: SolverResult, temperat
         todo = extended
 
 
-def _draw_directions(program: Program, result: SolverResult, random: np.random.Generator, todo: BoolArray) -> Array:
-    """Return, for each structured factor, a random direction orthogonal to the differences of its configurations.
+def _draw_directions(
+    program: Program, result: SolverResult, random: np.random.Generator, todo: BoolArray
+) -> tuple[Array, Array]:
+    """Return, for each structured factor, a random direction orthogonal to the differences of its configurations, and
+    the product of the direction and these configurations.
 
-    The shape is (batch, rows); the direction of a factor is in the rows that copy its literals.
+    The shapes are (batch, rows), with the direction of a factor in the rows that copy its literals; and (batch,
+    structured factors).
     """
     columns = result.columns
     out = np.zeros(program.active.shape)
+    levels = np.zeros((program.batch, program.copy_size.size))
     plain = result.status.shape[1] - columns.capacity
     for b in todo.nonzero()[0]:
         k = columns.known[b]
@@ -127,4 +134,5 @@ def _draw_directions(program: Program, result: SolverResult, random: np.random.G
             direction = random.standard_normal(size) * program.active[b, copies]
             make_orthogonal(np.ascontiguousarray(known), direction)
             out[b, copies] = direction
-    return out
+            levels[b, factor] = direction @ known[0] if len(known) else 0.0
+    return out, levels

@@ -2,8 +2,11 @@
 
 Structured factors enter through known configurations. Each round solves the program over these, queries every oracle
 for the best configuration under the current multipliers, and adds it; if no oracle returns a better one, the solution
-over the known configurations is optimal over all. Early rounds stop the interior point far from the boundary, since
-central multipliers lead to good configurations sooner than extreme ones.
+over the known configurations is optimal over all.
+
+If no variable is in two structured factors, each round continues from the exact solution of the one before. Otherwise,
+and in linear programs, there are many optimal multipliers, of which central ones lead to good configurations sooner than
+extreme ones; so early rounds stop an interior point far from the boundary instead.
 """
 
 from __future__ import annotations
@@ -79,11 +82,13 @@ def solve(
     if fresh.any():
         scores = literal_values(program, costs)  # first configurations are chosen by the literals' scores
         query_oracles(program, columns, temperature, scores, np.full((batch, program.copy_size.size), -np.inf), fresh)
-    gap = np.full(batch, _COARSE)
+    continues = program.quadratic.any() and program.early == program.copy_size.sum()
+    gap = np.full(batch, EXACT if continues else _COARSE)
+    warm = np.zeros(batch, np.bool_)
     for remaining in range(max_rounds, 0, -1):
         if remaining == 1:
             gap[:] = EXACT  # so that the returned solution lies on a face, optimal or not
-        outcome = solve_known_columns(program, costs, gap, todo, result)
+        outcome = solve_known_columns(program, costs, gap, todo, result, warm)
         # Multipliers at the cost of a violation lead the oracles to configurations that end it.
         stuck = todo & (outcome == INFEASIBLE) & (gap <= EXACT)
         duals, thresholds = result.multipliers[:, :n_rows], result.multipliers[:, n_rows:]
@@ -92,6 +97,9 @@ def solve(
         result.feasible &= ~stuck | added
         at_end = todo & (gap <= EXACT) & ~stuck
         ends = at_end & ~added
+        if (ends & warm).any():
+            solve_known_columns(program, costs, gap, ends & warm, result, warm, settle=True)
+        warm = at_end & (result.residual <= result.tolerance) & continues
         result.residual[at_end] = np.maximum(result.residual[at_end], excess[at_end])
         todo &= ~ends & result.feasible
         if not todo.any():
@@ -120,14 +128,27 @@ def empty_result(program: Program, columns: ColumnPool, scale: Array) -> SolverR
     )
 
 
-def solve_known_columns(program: Program, costs: Array, gap: Array, todo: BoolArray, result: SolverResult) -> IntArray:
-    """Solve over the known columns, into `result`; returns the outcome of each instance."""
+def solve_known_columns(
+    program: Program,
+    costs: Array,
+    gap: Array,
+    todo: BoolArray,
+    result: SolverResult,
+    warm: BoolArray | None = None,
+    settle: bool = False,
+) -> IntArray:
+    """Solve over the known columns, into `result`; returns the outcome of each instance.
+
+    For instances in `warm`, `result` has the exact solution over earlier columns. Its face may be ambiguous unless
+    `settle`.
+    """
+    warm = np.zeros(program.batch, np.bool_) if warm is None else warm
     result.fit_columns()
     columns = result.columns
     outcome, steps = np.zeros(program.batch, np.int64), np.zeros(program.batch, np.int64)
     result.residual[todo] = np.inf
     for_rows(
-        solve_rows, program.batch, 10**9, todo, gap, result.tolerance, program.indptr, program.rows,
+        solve_rows, program.batch, 10**9, todo, warm, settle, gap, result.tolerance, program.indptr, program.rows,
         program.coefficients, program.early, program.row_first, program.quadratic, program.copy_rows, program.copy_size,
         program.active, costs, program.upper, program.slack_upper, program.rhs, columns.known, columns.configurations,
         columns.owner, columns.costs, result.x, result.weights, result.multipliers, result.status, outcome, steps,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from rationalizer.data import DataSource
 from rationalizer.drawing import AnyExplanation, to_svg, to_terminal
+from rationalizer.drawing.html import HtmlTable
 from rationalizer.drawing.label_overview import MAX_LABELS, label_table
 from rationalizer.hub.publishing import name_of
 from rationalizer.hub.starters import CARD, Facts
@@ -88,6 +90,7 @@ def card(
         "Example": [] if example is None else _draw(example),
         "Data": _data(record, facts),
         "Scores": _scores(trained, record, facts),
+        "Thresholds": _thresholds(trained),
         "Budget": [_budget(trained)],
         "Limitations": ["\n".join(f"- {point}" for point in limitations)],
         "Settings": [_settings(trained, facts)],
@@ -108,9 +111,13 @@ def _header(trained: TrainedModel, facts: Facts) -> str:
 
 
 def _about(trained: TrainedModel) -> str:
-    what = f"predicts {', '.join(trained.classes)}" if trained.classes else "predicts a number"
+    names = trained.description.labels.names or trained.classes
+    more = f" and {len(names) - MAX_LABELS} more" if len(names) > MAX_LABELS else ""
+    what = f"predicts {', '.join(names[:MAX_LABELS])}{more}" if names else "predicts a number"
     if trained.pairs:
         return f"A model for pairs of texts that {what} and shows which words it compared."
+    if trained.description.rationales != "shared":
+        return f"A model for texts that {what}, each from words of its own, and shows these words."
     return f"A model for texts that {what} and reads only the words it shows."
 
 
@@ -118,7 +125,7 @@ def _use(trained: TrainedModel, name: str) -> str:
     texts = '"A man plays a guitar.", "A man makes music."' if trained.pairs else '"A text to explain."'
     return (
         "```python\nfrom rationalizer import Rationalizer\n\n"
-        f"model = Rationalizer.load({name!r})\nprint(model.explain({texts}))\n```"
+        f"model = Rationalizer.load({json.dumps(name, ensure_ascii=False)})\nprint(model.explain({texts}))\n```"
     )
 
 
@@ -164,10 +171,19 @@ def _label_scores(record: RunRecord | None) -> list[str]:
     return [f"By label, {split} split:", _table(table.heads, table.lines)]
 
 
+def _thresholds(trained: TrainedModel) -> list[str]:
+    if trained.task != "multi-label":
+        return []
+    rows = [(name, f"{p:.3f}") for name, p in zip(trained.classes, trained.thresholds, strict=True)]
+    table = HtmlTable(("label", "threshold"), rows).first(MAX_LABELS)
+    return ["A text has a label from this probability on (`model.thresholds`).", _table(table.heads, table.lines)]
+
+
 def _class_limitations(trained: TrainedModel) -> list[str]:
     if len(trained.classes) < 2:
         return []
-    balanced = "balanced" in (trained.config.sampling, trained.config.class_weight)
+    weighed = trained.task == "classification" and trained.config.class_weight == "balanced"
+    balanced = weighed or trained.config.sampling == "balanced"
     warnings = [f"On the dev texts {message}." for message in trained.history.get("warnings", [])]
     return [*([BALANCED_LIMITATION] if balanced else []), *warnings]
 

@@ -21,7 +21,8 @@ from rationalizer.metrics.multi_label import (
     score_multi_label,
 )
 from rationalizer.metrics.registry import compute_values
-from rationalizer.models.trained_model import Description, TrainedModel
+from rationalizer.models.description import Description
+from rationalizer.models.trained_model import TrainedModel
 from rationalizer.text import Example
 
 PROBED = 20  # of more labels, signs of degeneration are looked for in the rationales of the first one only

@@ -101,8 +101,12 @@ def find_degeneration(
     findings = [_empty(rationales), _full(rationales), _ignores_text(rationales)]
     if truth is not None and predictions is not None:
         findings.append(_no_better(truth, predictions, task))
-    if truth is not None:
-        findings += [_label_from_position(rationales, truth, task), _label_from_size(rationales, truth, task)]
+    if truth is not None and len(rationales) >= LABEL_DOCUMENTS:
+        classes = _as_classes(truth, task)
+        sentence = "by its position: the selected positions alone, without the words, predict"
+        findings.append(_encodes_label("label_from_position", sentence, label_skill(rationales, classes)))
+        sentence = "by its size: the number of selected words alone, without the words, predicts"
+        findings.append(_encodes_label("label_from_size", sentence, size_skill(rationales, classes)))
     return [finding for finding in findings if finding is not None]
 
 
@@ -195,7 +199,7 @@ def size_skill(masks: Sequence[Any], truth: Sequence[Any]) -> float:
 
 
 def _probed_texts(labels: NDArray[Any], rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """A random sample of the texts whose class has enough of them for the probe, and the number of each one's class."""
+    """A random sample of the texts of classes that are large enough for the probe, and the class of each."""
     sample = rng.permutation(len(labels))[:_SAMPLE]
     _, codes, counts = np.unique(labels[sample], return_inverse=True, return_counts=True)
     sample = sample[counts[codes] >= FOLDS]
@@ -315,26 +319,14 @@ def _gains_nothing(gain: float, possible: float, margin: float, possible_margin:
     return gain <= (_ROUNDING * possible if too_few else margin)
 
 
-def _label_from_position(masks: list[Mask], truth: Sequence[Any], task: str) -> Finding | None:
-    skill = label_skill(masks, _as_classes(truth, task)) if len(masks) >= LABEL_DOCUMENTS else 0.0
+def _encodes_label(kind: FindingKind, sentence: str, skill: float) -> Finding | None:
+    """The finding that something about the selection other than its words predicts the label."""
     if skill <= LABEL_SKILL:
         return None
     message = (
-        "the rationale may encode the label by its position: the selected positions alone, without the words, "
-        f"predict the label with skill {_share(skill)} (0: chance, 1: certainty)"
+        f"the rationale may encode the label {sentence} the label with skill {_share(skill)} (0: chance, 1: certainty)"
     )
-    return Finding("label_from_position", message, skill)
-
-
-def _label_from_size(masks: list[Mask], truth: Sequence[Any], task: str) -> Finding | None:
-    skill = size_skill(masks, _as_classes(truth, task)) if len(masks) >= LABEL_DOCUMENTS else 0.0
-    if skill <= LABEL_SKILL:
-        return None
-    message = (
-        "the rationale may encode the label by its size: the number of selected words alone, without the words, "
-        f"predicts the label with skill {_share(skill)} (0: chance, 1: certainty)"
-    )
-    return Finding("label_from_size", message, skill)
+    return Finding(kind, message, skill)
 
 
 def _as_classes(truth: Sequence[Any], task: str) -> Sequence[Any]:

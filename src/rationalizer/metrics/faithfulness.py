@@ -147,9 +147,10 @@ def _probabilities_of(probabilities: Probabilities, masks: list[Mask], what: str
 def _faithfulness(evaluation: TextEvaluation) -> dict[str, float]:
     if evaluation.probabilities is None:
         return {}
-    hard = faithfulness(evaluation.probabilities, evaluation.masks, full=evaluation.full)
+    full = _full_text(evaluation.probabilities, as_masks(evaluation.masks, "masks"), evaluation.full)
+    hard = faithfulness(evaluation.probabilities, evaluation.masks, full=full)
     scores = {"comprehensiveness": hard.comprehensiveness, "sufficiency": hard.sufficiency}
     if evaluation.weights is not None:
-        curve = aopc(evaluation.probabilities, evaluation.weights, full=evaluation.full)
+        curve = aopc(evaluation.probabilities, evaluation.weights, full=full)
         scores |= {"aopc_comprehensiveness": curve.comprehensiveness, "aopc_sufficiency": curve.sufficiency}
     return scores

@@ -29,6 +29,7 @@ class Metric:
     heading: str = ""  # column heading in tables that compare methods; no column if empty
     headline: bool = False  # whether it is printed after training
     large: bool = False  # whether it is shown in large print at the top of a report
+    abbreviation: str = ""  # in place of a long description
     paper: str = ""  # the measure of the paper's tables that it corresponds to
 
     def format_value(self, value: float) -> str:
@@ -47,8 +48,8 @@ class Metric:
 
     @property
     def short_name(self) -> str:
-        """The description without what follows in parentheses."""
-        return self.description.partition(" (")[0]
+        """The abbreviation, or the description without what follows in parentheses."""
+        return self.abbreviation or self.description.partition(" (")[0]
 
 
 METRICS: Registry[Metric] = Registry("metric")

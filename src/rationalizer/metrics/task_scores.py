@@ -138,9 +138,10 @@ def score_task(
         heading="MSE (lower is better)",
         headline=True,
         large=True,
+        abbreviation="MSE",
         paper="task",
     ),
-    Metric("mae", "mean absolute error", "Task", "error", lower_is_better=True),
+    Metric("mae", "mean absolute error", "Task", "error", lower_is_better=True, abbreviation="MAE"),
     Metric("r2", "R²", "Task", headline=True, large=True),
     of=Evaluation,
 )

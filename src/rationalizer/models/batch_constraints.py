@@ -13,12 +13,12 @@ from torch import Tensor
 from rationalizer.constraints import (
     BatchItem,
     ConstraintConflict,
-    Constraints,
     LayerConstraints,
     PairLayerConstraints,
     build_layer_constraints,
     build_pair_layer_constraints,
 )
+from rationalizer.constraints.base import list_constraints
 from rationalizer.data import Corpus
 from rationalizer.models.config import Config
 from rationalizer.nn import ALIGNERS, Encoder
@@ -115,7 +115,7 @@ def check_constraints(corpus: Corpus, config: Config, encoder: Encoder) -> None:
             empty += [part[row][0] for row in torch.nonzero(~possible).flatten().tolist()]
         if len(empty) == len(examples) > 0:
             raise ConstraintConflict(
-                f"no word can be selected in any text under {_list_names(config.constraints)} and a budget of "
+                f"no word can be selected in any text under {list_constraints(config.constraints)} and a budget of "
                 f"{config.budget.describe()}",
                 "raise the budget, or leave a constraint out",
                 place=f"{corpus.name} {split}:",
@@ -130,12 +130,8 @@ def warn_about_empty_rationales(
     """Warn about texts in which nothing is selected, and name the first."""
     text = " / ".join(part.text for part in examples[empty[0]].texts)
     warnings.warn(
-        f"under {_list_names(config.constraints)} and a budget of {config.budget.describe()} nothing is selected in "
-        f"{len(empty)} of {len(examples)} texts{where}, first in text {empty[0] + 1} ({short_repr(text)}); "
+        f"under {list_constraints(config.constraints)} and a budget of {config.budget.describe()} nothing is selected "
+        f"in {len(empty)} of {len(examples)} texts{where}, first in text {empty[0] + 1} ({short_repr(text)}); "
         "their predictions are guesses; raise the budget",
         stacklevel=3,
     )
-
-
-def _list_names(constraints: Constraints) -> str:
-    return ", ".join(map(str, constraints))

@@ -12,14 +12,18 @@ from numpy.typing import NDArray
 from rationalizer.data.labels import Labels, plain
 from rationalizer.text.errors import DataError
 
-ClassWeight = Literal["balanced"] | Mapping[str, float] | None  # by class name; classes that are not named weigh 1
+# "auto" becomes "balanced" or None when a training starts. By class name; classes that are not named weigh 1.
+ClassWeight = Literal["auto", "balanced"] | Mapping[str, float] | None
+RARE = 0.5  # of an even share of the texts: a class with less is rare
 
 
 def parse_class_weight(value: Any) -> ClassWeight:
-    """Parse the setting: "balanced", None, weights by class, or such weights as a text: "spam=5,ham=1"."""
+    """Parse the setting: "auto", "balanced", None, weights by class, or such weights as a text: "spam=5,ham=1"."""
     text = value.strip() if isinstance(value, str) else None
     if value is None or (text is not None and text.lower() in ("none", "null", "")):
         return None
+    if text == "auto":
+        return "auto"
     if text == "balanced":
         return "balanced"
     if isinstance(value, Mapping):
@@ -28,8 +32,8 @@ def parse_class_weight(value: Any) -> ClassWeight:
         pairs = [(name.strip(), weight) for name, _, weight in (part.rpartition("=") for part in text.split(","))]
     else:
         raise ValueError(
-            f"class_weight must be 'balanced', none, or a weight for each class, such as spam=5,ham=1 (in Python "
-            f"{{'spam': 5, 'ham': 1}}), got {value!r}"
+            f"class_weight must be 'auto', 'balanced', none, or a weight for each class, such as spam=5,ham=1 (in "
+            f"Python {{'spam': 5, 'ham': 1}}), got {value!r}"
         )
     weights = {str(plain(name)): _parse_weight(name, weight) for name, weight in pairs}
     if len(weights) < max(1, len(pairs)):
@@ -48,6 +52,12 @@ def _parse_weight(name: Any, value: Any) -> float:
             "leave its texts out"
         )
     return weight
+
+
+def has_rare_class(counts: NDArray[Any]) -> bool:
+    """Return whether a class that occurs has less than half of an even share of the texts."""
+    counts = counts[counts > 0]
+    return bool(len(counts)) and float(counts.min()) < RARE * float(counts.mean())
 
 
 def compute_class_weights(

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import types
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
-import numpy as np
-
-from rationalizer.constraints import Constraints, FactorConstraint, PairFactorConstraint, parse_constraints
-from rationalizer.models.class_weights import ClassWeight, parse_class_weight
+from rationalizer.constraints import Constraints
+from rationalizer.models.class_weights import ClassWeight
 from rationalizer.models.presets import presets_for
+from rationalizer.models.setting_conflicts import SEPARATE, check_combinations, check_ranges_of, selects_words
+from rationalizer.models.setting_values import parse_setting
 from rationalizer.nn import (
     ALIGNERS,
     ENCODERS,
@@ -25,7 +24,6 @@ from rationalizer.nn import (
     encoder_class,
     methods_for,
 )
-from rationalizer.plurals import count_of
 from rationalizer.ranges import (
     Count,
     CountOrNone,
@@ -35,8 +33,6 @@ from rationalizer.ranges import (
     Range,
     Rate,
     Weight,
-    check_ranges,
-    ranges_of,
 )
 from rationalizer.suggestions import closest, did_you_mean
 from rationalizer.text import Budget, SentenceRule, SplitRule
@@ -75,8 +71,9 @@ class Config:
     # words ("disjoint"); "auto": one for each of up to 20 labels or targets of a text, but one for all classes.
     rationales: Literal["auto", "shared", "per-label", "disjoint"] = "auto"
     annotation_weight: Weight = 0.0  # weight of the loss of the scores against annotations
-    # Weights of the classes in the loss, on train and dev; "balanced": all classes weigh the same; none: all texts do.
-    class_weight: ClassWeight = "balanced"
+    # Weights of the classes in the loss, on train and dev; "balanced": all classes weigh the same; none: all texts do;
+    # "auto": balanced if a class is rare, with less than half of an even share of the texts.
+    class_weight: ClassWeight = "auto"
     # Texts of an epoch: "once": each once; "balanced": as many, but every class equally often (not for regression).
     sampling: Literal["once", "balanced"] = "once"
 
@@ -118,8 +115,6 @@ class Config:
         return configure(stored["method"], flat_settings(stored), pairs=stored.get("pairs", False), stored=True)
 
 
-SEPARATE = ("per-label", "disjoint")  # rationales of which a text has several
-MOST_SEPARATE = 20  # labels with a rationale each by default; the time of a training step grows with their number
 OPTIONS = ("options", "encoder_options", "objective_options")
 IDENTITY = ("method", "pairs", *OPTIONS)  # fields that are not settings
 # Settings of earlier versions, and what to write in their place.
@@ -154,7 +149,7 @@ def configure(
         dataset: the name of a dataset with a preset.
         pairs: whether the data are pairs of texts. By default the method decides; "gumbel" exists for both, and is
             then taken for single texts.
-        stored: whether the settings are those of a trained model, whose folder holds its encoder.
+        stored: whether the settings are those of a trained model; its folder then holds the encoder.
     """
     is_single = pairs is False or (method in EXTRACTORS and method not in ALIGNERS)
     if pairs is None:
@@ -163,7 +158,7 @@ def configure(
     known = methods_for(pairs)
     if method not in known:
         raise ValueError(_unknown_method_message(method, pairs))
-    encoder = _parse("encoder", (overrides or {}).get("encoder", Config.encoder), str)
+    encoder = parse_setting("encoder", (overrides or {}).get("encoder", Config.encoder), str)
     named = [name for name, kind in ENCODERS.items() if not kind.loads_pretrained]
     if (
         not stored
@@ -177,7 +172,7 @@ def configure(
     if not stored:
         preset |= encoder_class(encoder).preset_for(overrides)
     preset_objective = preset.get("objective", Config.objective)
-    objective = OBJECTIVES[_parse("objective", overrides.get("objective", preset_objective), str)]
+    objective = OBJECTIVES[parse_setting("objective", overrides.get("objective", preset_objective), str)]
     if objective.name != preset_objective:  # a preset sets the options of its own objective only
         preset = {key: value for key, value in preset.items() if key not in OBJECTIVES[preset_objective].options()}
     given = {**preset, **overrides}
@@ -194,36 +189,30 @@ def configure(
     for key, value in given.items():
         kind = next((kind for kind, own in types.items() if key in own), None)
         if kind is not None:
-            options[kind][key] = _parse(key, value, types[kind][key][0])
+            options[kind][key] = parse_setting(key, value, types[kind][key][0])
         elif key in common:
-            values[key] = _parse(key, value, common[key])
+            values[key] = parse_setting(key, value, common[key])
         else:
             settings = [*common, *(name for own in types.values() for name in own)]
             raise ValueError(_unknown_setting_message(key, method, known, objective.name, settings))
     for key, value in objective.encoder_defaults(options["encoder_options"]).items():
         if key not in overrides:
             options["encoder_options"][key] = value
-    if values.get("rationales") in SEPARATE and options["encoder_options"].get("unselected") != "mask":
-        # Rationales without gaps are short, so that many of them cost little.
-        options["encoder_options"] |= {"gaps": "closed"} if "gaps" in types["encoder_options"] else {}
-        if "gaps" in overrides:
-            options["encoder_options"]["gaps"] = _parse("gaps", overrides["gaps"], types["encoder_options"]["gaps"][0])
+    encoder_options = options["encoder_options"]
+    separate = values.get("rationales") in SEPARATE and encoder_options.get("unselected") != "mask"
+    if separate and "gaps" in encoder_options and "gaps" not in overrides:
+        encoder_options["gaps"] = "closed"  # rationales without gaps are short, so that many of them cost little
     if "full_text_epochs" in preset and "full_text_epochs" not in overrides:
         # The preset leaves at least one epoch for selections.
-        most = values.get("epochs", Config.epochs) - 1 if _selects(method, pairs) else 0
+        most = values.get("epochs", Config.epochs) - 1 if selects_words(method, pairs) else 0
         epochs = options["objective_options"].get("full_text_epochs", 0)
         options["objective_options"]["full_text_epochs"] = min(epochs, most)
     config = Config(method=method, pairs=pairs, **options, **values)
-    _check_ranges(config)
-    _check_combinations(config)
+    check_ranges_of(config)
+    check_combinations(config)
     if is_single and not config.faithful:
         raise ValueError("faithful=false is a setting for pairs of texts, but these are single texts; leave it out")
     return config
-
-
-def _selects(method: str, pairs: bool) -> bool:
-    """Return whether the predictor reads a part of a text, and could read all of it."""
-    return not pairs and EXTRACTORS[method].uses_generator
 
 
 def _common_types() -> dict[str, Any]:
@@ -255,202 +244,3 @@ def _unknown_setting_message(
     if encoders:
         return f"{key!r} is a setting of the encoder {' or '.join(encoders)}, not of the one that is used"
     return f"there is no setting {key!r}; {did_you_mean(key, sorted(settings))}"
-
-
-def _parse(key: str, value: Any, kind: Any) -> Any:
-    """Return the value as type `kind`; strings are parsed, and integers are valid floats."""
-    value = value.item() if isinstance(value, np.generic) else value
-    if kind is Budget:
-        return Budget.parse(value)
-    if kind == Constraints:
-        return parse_constraints(value)
-    if kind == ClassWeight:
-        return parse_class_weight(value)
-    choices = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
-    if type(value) in choices and not isinstance(value, str):
-        return value
-    for choice in sorted(choices, key=lambda choice: choice is not int):  # "5" is 5 rather than 5.0
-        read = _parse_as(value, choice)
-        if read is not _NOT:
-            return read
-    raise ValueError(f"{key} must be {' or '.join(map(_name, choices))}, got {value!r}")
-
-
-_NOT = object()  # not of this type; None is a value
-_NONE = ("none", "null", "")
-
-
-def _parse_as(value: Any, kind: Any) -> Any:
-    text = value.strip() if isinstance(value, str) else None
-    if get_origin(kind) is Literal:
-        return value if value in get_args(kind) else _NOT
-    if kind is type(None):
-        return None if text is not None and text.lower() in _NONE else _NOT
-    if kind is str:
-        return text if text is not None and text.lower() not in _NONE else _NOT
-    if kind is bool:
-        return {"true": True, "false": False}.get(text.lower(), _NOT) if text is not None else _NOT
-    if kind not in (int, float) or isinstance(value, bool):
-        return _NOT
-    try:
-        number = kind(value)
-        return number if text is not None or number == value else _NOT
-    except (TypeError, ValueError, OverflowError):
-        return _NOT
-
-
-def _name(kind: Any) -> str:
-    if get_origin(kind) is Literal:
-        return " or ".join(repr(choice) for choice in get_args(kind))
-    names = {
-        type(None): "none",
-        bool: "true or false",
-        int: "a whole number",
-        float: "a number",
-        str: "a text",
-    }
-    return names.get(kind, str(kind))
-
-
-def _check_combinations(config: Config) -> None:
-    """Raise ValueError for settings that contradict each other."""
-    _check_objective(config)
-    methods = methods_for(config.pairs)
-    if config.annotation_weight and not methods[config.method].has_annotation_loss:
-        supporting = ", ".join(name for name, method in methods.items() if method.has_annotation_loss)
-        raise ValueError(f"annotation_weight needs word scores, but {config.method} has none; use one of {supporting}")
-    encoder = encoder_class(config.encoder)
-    if config.initial_weights == "xavier" and not encoder.supports_xavier:
-        raise ValueError("initial_weights=xavier would overwrite the encoder's pretrained weights; leave it out")
-    if config.pooling == "last" and not encoder.supports_last_pooling:
-        raise ValueError("pooling=last is for the two directions of a BiLSTM; use mean or max")
-    with_constraints(config, config.constraints)  # also checks the budget
-
-
-def _separate_conflict(config: Config) -> str | None:
-    """Return why a text cannot have one rationale for each label with these settings; None if it can."""
-    if config.pairs:
-        return "is for single texts, not for pairs"
-    if not EXTRACTORS[config.method].supports_labels:
-        return f"is for {' or '.join(n for n, kind in EXTRACTORS.items() if kind.supports_labels)}, not {config.method}"
-    if config.budget.kind == "average":
-        return f"needs a fixed budget, got {config.budget}"
-    if any(isinstance(each, FactorConstraint) for each in config.constraints):
-        return "does not support your own factors"
-    if config.rationales == "disjoint" and config.constraints:
-        return f"does not support constraints ({config.constraints[0]})"
-    return None
-
-
-def resolve_rationales(config: Config, labels: int) -> Literal["shared", "per-label", "disjoint"]:
-    """Return what the setting `rationales` means for texts with this many labels or targets; 0: one label."""
-    if config.rationales != "auto":
-        return config.rationales
-    return "per-label" if 0 < labels <= MOST_SEPARATE and _separate_conflict(config) is None else "shared"
-
-
-def with_budget(config: Config, budget: Budget) -> Config:
-    """Return the config with this budget; ValueError if its method does not support a budget of this kind."""
-    if budget.kind == "enough":
-        kind = methods_for(config.pairs)[config.method]
-        if not (kind.uses_budget and kind.supports_constraints(config.options)):
-            raise ValueError(f"{config.method} does not support a budget that is enough; use a fixed share")
-        if _has_factors(config.constraints):
-            raise ValueError(f"{budget} cannot be combined with your own factors; use a fixed share")
-    if budget.kind == "average":
-        methods = methods_for(config.pairs)
-        if not methods[config.method].supports_average:
-            supporting = [name for name, method in methods.items() if method.supports_average]
-            raise ValueError(
-                f"{config.method} does not support a budget on average; use {' or '.join(supporting)}, or a fixed share"
-            )
-        # The layers of these have no lower bound.
-        if _has_factors(config.constraints):
-            raise ValueError("a budget on average cannot be combined with your own factors; use a fixed share")
-        excluded = next((each for each in config.constraints if each.name in ("monotone", "exactly-k")), None)
-        if excluded is not None:
-            raise ValueError(f"a budget on average cannot be combined with {excluded}; use a fixed share")
-    changed = replace(config, budget=budget)
-    if config.rationales in SEPARATE and (problem := _separate_conflict(changed)):
-        raise ValueError(f"rationales={config.rationales} {problem}; use rationales=shared")
-    return changed
-
-
-def objective_conflict(name: str, method: str, *, pairs: bool) -> str | None:
-    """Return why an objective cannot be combined with a method, and what to do; None if it can."""
-    objective = OBJECTIVES[name]
-    if objective.needs_selection and not _selects(method, pairs):
-        others = ", ".join(other for other, kind in OBJECTIVES.items() if not kind.needs_selection)
-        return f"objective={name} is for methods that select words of single texts, not for {method}; use {others}"
-    if objective.needs_gradient and not EXTRACTORS[method].passes_gradient:
-        others = ", ".join(other for other, kind in OBJECTIVES.items() if not kind.needs_gradient)
-        return f"objective={name} needs a differentiable selection, but that of {method} is not; use {others}"
-    return None
-
-
-def _check_objective(config: Config) -> None:
-    """Raise ValueError if the objective cannot be combined with the method or the encoder."""
-    if problem := objective_conflict(config.objective, config.method, pairs=config.pairs):
-        raise ValueError(problem)
-    objective, name = OBJECTIVES[config.objective], config.objective
-    selects = _selects(config.method, config.pairs)
-    shared = config.encoder_options.get("shared", False)
-    if objective.shares_encoder not in (None, shared):
-        remedy = "leave it out" if "shared" in config.encoder_options else "use another encoder"
-        raise ValueError(
-            f"objective={name} needs shared={str(objective.shares_encoder).lower()}, a setting of the encoder; {remedy}"
-        )
-    epochs = config.objective_options.get("full_text_epochs", 0)
-    if epochs and not selects:
-        raise ValueError(f"full_text_epochs is for methods that select words of single texts, not for {config.method}")
-    if epochs >= config.epochs:
-        raise ValueError(
-            f"full_text_epochs={epochs} of objective={config.objective} leaves none of "
-            f"{count_of(config.epochs, 'epoch')} for selections; raise epochs, or lower full_text_epochs"
-        )
-
-
-def with_constraints(config: Config, constraints: Constraints, *, in_use: bool = False) -> Config:
-    """Return the config with these constraints; ValueError if its method does not support them.
-
-    Constraints on marked words of given texts are for inference only (`in_use`), not for training.
-    """
-    for constraint in constraints:
-        if constraint.pairs != config.pairs:
-            ours, theirs = ("pairs of texts", "single texts") if config.pairs else ("single texts", "pairs of texts")
-            raise ValueError(f"constraint {constraint} is for {theirs}, but these are {ours}; leave it out")
-        if constraint.per_text and not in_use:
-            raise ValueError(
-                f"{constraint!r} marks words of given texts and cannot be used in training; pass it to explain or "
-                "predict, or use words or a pattern"
-            )
-    methods = methods_for(config.pairs)
-    excluded = next((each for each in constraints if each.name in methods[config.method].excluded_constraints), None)
-    if excluded is not None:
-        raise ValueError(
-            f"{config.method} already determines {excluded}; leave the constraint out, or use another method"
-        )
-    if _has_factors(constraints) and not methods[config.method].supports_factors:
-        known = [name for name, method in methods.items() if method.supports_factors]
-        raise ValueError(f"{config.method} does not support your own factors; use one of {', '.join(known)}")
-    if constraints and not methods[config.method].supports_constraints(config.options):
-        supporting = [name for name, method in methods.items() if method.supports_constraints(_defaults(method))]
-        use = f"use one of {', '.join(supporting)}" if supporting else "leave them out"
-        raise ValueError(f"{config.method} does not follow constraints ({constraints[0]}); {use}")
-    return with_budget(replace(config, constraints=constraints), config.budget)
-
-
-def _has_factors(constraints: Constraints) -> bool:
-    return any(isinstance(each, (FactorConstraint, PairFactorConstraint)) for each in constraints)
-
-
-def _defaults(method: type[Method]) -> dict[str, Any]:
-    return {name: default for name, (_, default) in method.options().items()}
-
-
-def _check_ranges(config: Config) -> None:
-    given = {item.name: getattr(config, item.name) for item in fields(config)}
-    check_ranges(ranges_of(Config), given)
-    methods_for(config.pairs)[config.method].check(config.options)
-    encoder_class(config.encoder).check(config.encoder_options)
-    OBJECTIVES[config.objective].check(config.objective_options)

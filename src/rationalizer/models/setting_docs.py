@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from rationalizer.constraints import Constraints
 from rationalizer.models.class_weights import ClassWeight
 from rationalizer.models.config import IDENTITY, Config, configure, flat_settings
-from rationalizer.nn import ALIGNERS, EXTRACTORS, OBJECTIVES, encoder_class, methods_for
+from rationalizer.nn import ALIGNERS, ENCODERS, EXTRACTORS, OBJECTIVES, encoder_class, methods_for
 from rationalizer.nn.method import settings_hints
 from rationalizer.ranges import Range
 from rationalizer.suggestions import did_you_mean
@@ -65,6 +65,12 @@ def describe_settings(
     )
 
 
+def setting_names() -> set[str]:
+    """Return the names of the settings of all methods, encoders and objectives."""
+    parts = (*EXTRACTORS.values(), *ALIGNERS.values(), *ENCODERS.values(), *OBJECTIVES.values())
+    return {*_hints(Config), *(name for part in parts for name in part.options())} - set(IDENTITY)
+
+
 def _hints(declared: Any) -> dict[str, Any]:
     return get_type_hints(declared, include_extras=True)
 
@@ -79,7 +85,7 @@ def _document(hints: dict[str, Any], defaults: dict[str, Any], comments: dict[st
 def _describe_values(hint: Any) -> str:
     """Describe the values that a type allows."""
     if hint == ClassWeight:
-        return "balanced, spam=5,ham=1, or none"
+        return "auto, balanced, spam=5,ham=1, or none"
     if get_origin(hint) is Annotated:
         kind, *extras = get_args(hint)
         ranges = [extra for extra in extras if isinstance(extra, Range)]

@@ -156,7 +156,7 @@ class MultiLabel(Head):
 
 
 class MultiTarget(Head):
-    """A head for each of several targets, whose outputs stand side by side: one per class, or one value."""
+    """A head for each of several targets. Their outputs are concatenated: one per class, or one value."""
 
     def __init__(self, heads: Sequence[Head]) -> None:
         super().__init__()

@@ -30,7 +30,7 @@ def monotone_matching(
     """SparseMAP over monotone alignments: argmin ‖Z − scores/temperature‖² over the convex hull of the 0/1 matrices
 
     with row and column sums ≤ 1, total ≤ `budget`, and without crossing pairs: for aligned pairs (i, j) and (k, l),
-    i < k implies j < l. Exact: an active-set method over alignments, whose MAP problem is the dynamic program of
+    i < k implies j < l. Exact: an active-set method over alignments; its MAP problem is the dynamic program of
     sequence alignment, O(m · n), times the budget if it can bind. As the temperature goes to 0, Z goes to
     `monotone_matching_map`.
 

@@ -43,7 +43,7 @@ def spans(
 
     max E_p[s·y + Σ r_i y_i y_{i+1}] − ½‖E_p[y]‖²  s.t. every y ∈ {0, 1}ⁿ in the support of p satisfies the constraints,
 
-    s = scores/temperature and r = transition/temperature. Exact: an active-set method over selections, whose MAP
+    s = scores/temperature and r = transition/temperature. Exact: an active-set method over selections; its MAP
     problem is one dynamic program with a counter for each constraint that can bind. With no constraint, or only
     `fixed`, it is `sequence_budget` on the free words. Unless a word must be selected or `at_least` is given, the empty
     selection is feasible. As the temperature goes to 0, z goes to `spans_map`.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rationalizer.data.annotation_parsing import parse_list
-from rationalizer.data.table_files import open_bytes
+from rationalizer.data.file_content import open_bytes
 from rationalizer.text.errors import DataError
 
 

@@ -18,7 +18,7 @@ def model_hash(trained: TrainedModel) -> str:
     """Return the SHA-256 of a model's settings, encoder, word vectors and weights, as 64 hexadecimal digits.
 
     It is the same after `fit`, after `save` and after `load`, on any machine and device, and for a copy from the
-    Hugging Face Hub. It differs for a compact copy, whose rounded weights predict other probabilities. Settings that
+    Hugging Face Hub. It differs for a compact copy: rounded weights predict other probabilities. Settings that
     only the training uses are not part of it. Neither are the budget and the constraints, which can be changed
     without training: a decision record stores them.
     """

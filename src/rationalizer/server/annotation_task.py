@@ -10,7 +10,7 @@ from typing import Any
 
 from rationalizer.data import make_examples
 from rationalizer.data.annotation_file import AnnotationFile, Row, is_number, text_id, text_row
-from rationalizer.data.examples import example_from_known_row
+from rationalizer.data.single_examples import example_from_known_row
 from rationalizer.drawing import AnyExplanation, PairExplanation
 from rationalizer.metrics.annotators import agreement_of_pair
 from rationalizer.model import Rationalizer

@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from rationalizer.server.annotation_task import AnnotationTask
 
 PAGES = {"/": "index.html", "/docs": "docs.html"}
-ASSETS = ("style.css", "api.js", "examples.js", "dataset.js", "downloads.js", "page.js", "docs.js")
+ASSETS = ("style.css", "api.js", "examples.js", "dataset.js", "downloads.js", "label_search.js", "page.js", "docs.js")
 Drawing = Literal["html", "svg"]
 # The model's name, what replaces its own settings, whether decisions are recorded, whether words have weights, and, if
 # the request may take long, its time limit.
 Key = tuple[str, Budget | None, Constraints | None, bool, bool, RequestTime | None]
 MOST_ENTRIES = 2**25  # of the table of one constrained selection: 256 MB, 0.4 seconds
-MANY_WORDS = 1000  # whose answer takes so long to write that others must be answered in the meantime
+MANY_WORDS = 1000  # writing an answer with more takes so long that others are answered in the meantime
 WARM_UP_TEXT, WARM_UP_PAIR = "A first text.", ("A first text.", "A second one.")
 ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorResponse, "description": "Not JSON, or fields that contradict each other."},

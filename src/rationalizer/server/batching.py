@@ -143,8 +143,8 @@ class Batcher(Generic[Key, Item, Result]):
         waiting = self.waiting
         if waiting and waiting + len(items) > self._capacity and self._unanswered[client] + len(items) > self._reserved:
             raise QueueFullError(f"{waiting} texts are waiting, the maximum is {self._capacity}")
-        # Whatever may fail for these items fails here, in the caller's task: an exception in the worker's task would
-        # end it, and nobody would be answered any more.
+        # Everything that may fail for these items fails here, in the caller's task: an exception in the worker's task
+        # would end it, and no request would be answered any more.
         hash(key)
         costs = list(map(self._cost, items))
         job = _Job(key, items, costs, asyncio.get_running_loop().create_future())

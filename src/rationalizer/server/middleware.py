@@ -78,7 +78,7 @@ class RequestMiddleware:
             error_id = secrets.token_hex(4)
             log.exception("%s %s failed (error %s)", scope["method"], _raw_path(scope), error_id)
             problem = f"the server failed on this request (error {error_id})"
-            remedy = "report this error to the operator, whose log has the reason under its number"
+            remedy = "give this number to the operator, who finds the reason in the log"
             await send_error(RequestError(500, "body", problem, remedy))
         finally:
             self.arriving -= body.arrived
@@ -108,7 +108,7 @@ def _raw_path(scope: Scope) -> str:
 
 
 class _BoundedBody:
-    """The body of a request, whose size is checked while it arrives."""
+    """The body of a request. Its size is checked while it arrives."""
 
     def __init__(self, receive: Receive, middleware: RequestMiddleware) -> None:
         self._receive, self._middleware = receive, middleware

@@ -85,6 +85,8 @@ class ExplainAnswer(BaseModel):
     model: str
     budget: int | float
     budget_unit: Literal["share", "count", "average", "enough"]
+    least: float | None = None  # of "average": the bounds on each text
+    most: float | None = None
     certainty: float | None = None  # of "enough"
     constraints: list[str]
     explanations: list[dict[str, Any]]

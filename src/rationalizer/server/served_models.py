@@ -108,7 +108,7 @@ class ServedModel:
             self.model.with_settings(budget, constraints)
             return
         from rationalizer.inference.predict import with_settings
-        from rationalizer.models.config import with_constraints
+        from rationalizer.models.setting_conflicts import with_constraints
 
         if constraints is not None:
             with_constraints(self.model.config, constraints)
@@ -205,8 +205,8 @@ def constraint_facts(constraint: Constraint) -> dict[str, str]:
 
 def budget_facts(budget: Budget) -> dict[str, Any]:
     """Describe a budget with its unit: JSON may not distinguish 1.0 (the whole text) from 1 (one word)."""
-    certainty = {"certainty": budget.certainty} if budget.kind == "enough" else {}
-    return {"budget": budget.amount, "budget_unit": budget.kind, **certainty}
+    own = {"average": ("least", "most"), "enough": ("certainty",)}.get(budget.kind, ())
+    return {"budget": budget.amount, "budget_unit": budget.kind, **{name: getattr(budget, name) for name in own}}
 
 
 def load_models(directories: Iterable[Path], device: str = "auto") -> list[ServedModel]:

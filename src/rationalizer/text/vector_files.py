@@ -30,8 +30,8 @@ class _Line(NamedTuple):
 
 
 @contextmanager
-def open_text(path: Path) -> Iterator[IO[bytes]]:
-    """Open a text file, a .gz file, or a file in a .zip archive."""
+def open_vector_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open a plain file, a .gz file, or a file in a .zip archive, to read bytes."""
     inside = next((parent for parent in path.parents if parent.suffix == ".zip" and parent.is_file()), None)
     archive = inside or path
     if not archive.is_file():

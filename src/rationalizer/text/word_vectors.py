@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rationalizer.text.errors import DataError
-from rationalizer.text.vector_files import BUNDLED, GLOVE_PACKAGE, open_text, read_text
+from rationalizer.text.vector_files import BUNDLED, GLOVE_PACKAGE, open_vector_file, read_text
 
 __all__ = ["BUNDLED", "GLOVE_PACKAGE", "WordVectors", "load_vectors"]
 
@@ -134,7 +134,7 @@ def load_vectors(source: str | Path, keep: Collection[str] = (), limit: int = 20
     path = Path(source)
     if path.suffix == ".npz" and path.is_file():
         return _from_npz(path, wanted, limit)
-    with open_text(path) as file:
+    with open_vector_file(path) as file:
         return _from_chunks(path, read_text(path, file, wanted, limit))
 
 

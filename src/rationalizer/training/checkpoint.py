@@ -24,8 +24,9 @@ from torch import Tensor, nn
 from rationalizer.data import Corpus
 from rationalizer.models.atomic_files import read_tensors, write_tensors
 from rationalizer.models.config import Config, flat_settings
+from rationalizer.models.description import Description
 from rationalizer.models.json_schema import find_mismatch, find_tensor_mismatch
-from rationalizer.models.trained_model import ALARM, EPOCH, Description
+from rationalizer.models.trained_model import ALARM, EPOCH
 from rationalizer.text.errors import InputError
 
 SETTINGS_WITHOUT_EFFECT = ("workers", "checkpoint_seconds", "keep_examples")  # these do not change the weights

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from rationalizer.data import Corpus
 from rationalizer.data.disk_examples import DiskExamples
-from rationalizer.models.config import Config, configure, resolve_rationales
+from rationalizer.models.config import Config, configure
+from rationalizer.models.setting_conflicts import resolve_rationales
 from rationalizer.suggestions import did_you_mean
 from rationalizer.text import AnyExample
 from rationalizer.training.class_balance import training_weights

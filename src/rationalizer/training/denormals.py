@@ -1,7 +1,7 @@
 """Flush denormals (numbers below 1e-38) to zero during training: arithmetic on them is tens of times slower.
 
-Relaxed selections produce them. Words that `gumbel` almost drops have weights like 1e-30, whose products are denormal,
-and made training take four times as long.
+Relaxed selections produce them. Words that `gumbel` almost drops have weights like 1e-30; the products of these are
+denormal, and made training take four times as long.
 """
 
 from __future__ import annotations

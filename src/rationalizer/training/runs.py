@@ -18,8 +18,9 @@ from rationalizer.inference.predict import OnBatch
 from rationalizer.metrics import Finding, Scores
 from rationalizer.models.atomic_files import read_record, write_record
 from rationalizer.models.config import Config
+from rationalizer.models.description import TASKS
 from rationalizer.models.format_upgrade import upgrade_record
-from rationalizer.models.trained_model import TASKS, TrainedModel
+from rationalizer.models.trained_model import TrainedModel
 from rationalizer.training.alarms import unexpected_findings
 from rationalizer.training.checkpoint import run_settings
 

@@ -29,7 +29,7 @@ SECONDS = 0.2  # duration of the trial for each number of threads
 LONG_STEP = 1.0  # seconds; longer steps are not repeated
 TOLERANCE = 1.1  # fewer threads are as good if a step takes at most this many times as long
 
-RECENT = 8  # steps whose mean time is compared
+RECENT = 8  # number of steps in the mean time that is compared
 SLOWER = 2.5  # times as long as before: measured again
 
 

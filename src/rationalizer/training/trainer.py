@@ -22,6 +22,7 @@ from rationalizer.inference.several_targets import find_thresholds
 from rationalizer.models.atomic_files import write_record
 from rationalizer.models.batch_constraints import check_constraints
 from rationalizer.models.config import Config
+from rationalizer.models.description import Description, LabelType
 from rationalizer.models.devices import accelerator_settings, set_threads
 from rationalizer.models.format_upgrade import find_file
 from rationalizer.models.sample_texts import choose_samples
@@ -30,8 +31,6 @@ from rationalizer.models.trained_model import (
     CONFIG,
     ENCODER_FILE,
     HISTORY,
-    Description,
-    LabelType,
     TrainedModel,
     read_encoder_files,
     write_encoder_files,
@@ -87,7 +86,7 @@ def train(
     Args:
         corpus: `train` is learned from; `dev` decides when to stop and which epoch's weights are kept.
         config: see `configure`. The model's config has the values of settings that the data decide (see `settle`).
-        run_dir: the folder of the run (see `trained_model.py`); None writes nothing.
+        run_dir: the folder of the run (see `models/trained_model.py`); None writes nothing.
         resume: continue the run in `run_dir` from its last checkpoint, to the weights it would have reached
             without the interruption. A finished run is loaded; if there is none, one is started.
         progress: show a progress bar, or "lines": a line every few seconds, for logs. By default a bar if standard

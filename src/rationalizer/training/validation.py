@@ -65,7 +65,7 @@ class Validation:
         rows = torch.cat(tables, dim=1)
         self.rows[batch.index.to(self.rows.device)] = rows
         if not self.corpus.pairs:
-            # Of several rationales their union.
+            # The union of several rationales.
             chosen = output.z != 0 if output.z.dim() == 2 else (output.z != 0).any(1)
             selected, mask = (
                 part.cpu().numpy() for part in (chosen, output.masks[0].view(len(batch), -1, chosen.shape[1])[:, 0])

@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from rationalizer.data import Corpus
+from rationalizer.models.description import Description
 from rationalizer.models.json_schema import find_tensor_mismatch
-from rationalizer.models.trained_model import Description, TrainedModel
+from rationalizer.models.trained_model import TrainedModel
 from rationalizer.nn import Encoder, Model, encoder_class
 
 # Settings that determine the network, or how texts become words.

@@ -8,6 +8,7 @@ const PAUSE = 120; // milliseconds without a change before an explanation
 const NAMES = { text: ["Text"], pair: ["Premise", "Hypothesis"] };
 
 const byId = (id) => document.getElementById(id);
+const percent = (share) => `${+(100 * share).toFixed(1)}%`;
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 const site = { models: [], shared: {} };
 const state = {
@@ -181,11 +182,11 @@ function setUpExamples() {
 }
 
 function describeBudget() {
-  const { kind: unit, amount } = parseBudget(state.budget ?? state.model.budget);
+  const { kind: unit, amount, least, most } = parseBudget(state.budget ?? state.model.budget);
   const unitName = state.model.pairs ? "pair" : "word";
   if (unit === "count") return `up to ${plural(amount, unitName)}`;
-  const share = `${+(100 * amount).toFixed(1)}%`;
-  if (unit === "average") return `${share} on average`;
+  const share = percent(amount);
+  if (unit === "average") return `${share} on average, ${percent(least)} to ${percent(most)} of each text`;
   return state.model.pairs ? `pairs for up to ${share} of the shorter text` : `up to ${share} of the words`;
 }
 

@@ -21,6 +21,7 @@ _PRIMAL_DAMPING = 1e-7
 _ROW_DAMPING = 1e-9
 _REFINEMENTS = 30
 _AMBIGUOUS = 1e-6
+_SAME = 1e-9
 
 
 @jit
@@ -178,22 +179,40 @@ def solve_exactly(p, system, tolerance, attempts, x, y, status):
 
 
 @jit
-def is_unambiguous(p, x, y, status):
-    """Return whether every coordinate is far from a change of its status.
+def is_settled(p, system, x, y, status):
+    """Return whether `status` is the face of the solution, as far as it determines the Jacobian.
 
-    A coordinate is ambiguous if it is at a bound with almost no slope towards it, or free but almost at a bound. An
-    interior point that runs until convergence decides them by the relative interior of the optimal face.
+    A coordinate is ambiguous if it is at a bound with almost no slope towards it, or free but almost at a bound. That
+    is harmless if the projections of the entries onto the faces with all ambiguous coordinates free, and with all of
+    them fixed, are equal; they are compared on one generic vector. Otherwise an interior point that runs until
+    convergence decides by the relative interior of the optimal face, as it does for linear programs.
     """
-    n = p.upper.shape[0]
+    rows, n = p.active.shape[0], p.upper.shape[0]
+    entries = n - rows - p.owner.shape[0]
     transposed = np.empty(n)
     times_transposed(p, y, transposed)
+    free, fixed = status.copy(), status.copy()
+    ambiguous = False
     for j in range(n):
         if p.upper[j] > 0.0:
             slope = p.cost[j] - p.quadratic[j] * x[j] - transposed[j]
             margin = min(x[j], p.upper[j] - x[j]) if status[j] == FREE else slope * status[j]
             if margin < _AMBIGUOUS:
-                return False
-    return True
+                ambiguous = True
+                free[j] = FREE
+                fixed[j] = AT_LOWER if x[j] < 0.5 * p.upper[j] else AT_UPPER
+    if not ambiguous:
+        return True
+    if not np.any(p.quadratic > 0.0):
+        return False
+    generic, sides = np.zeros(n), np.zeros(y.shape[0])
+    for j in range(entries):
+        if p.quadratic[j] > 0.0:
+            generic[j] = np.cos(1.0 + 12.9898 * j)
+    projections = np.zeros((2, n))
+    for row, face in enumerate((free, fixed)):
+        solve_on_face(p, system, p.quadratic, generic, sides, face, projections[row], np.zeros(y.shape[0]))
+    return np.max(np.abs(projections[0, :entries] - projections[1, :entries]) * p.quadratic[:entries]) < _SAME
 
 
 @jit

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from rationalizer.graph.kernels.face_solve_cpu import guess_face, is_unambiguous, solve_exactly, solve_on_face
-from rationalizer.graph.kernels.interior_cpu import INFEASIBLE, interior_point
+from rationalizer.graph.kernels.face_solve_cpu import guess_face, is_settled, solve_exactly, solve_on_face
+from rationalizer.graph.kernels.interior_cpu import INFEASIBLE, SOLVED, interior_point
 from rationalizer.graph.kernels.linear_systems_cpu import InstanceProgram, make_system
+from rationalizer.graph.kernels.warm_start_cpu import solve_warm
 from rationalizer.ops.kernels.numba_runtime import jit
 
 EXACT = 1e-15
@@ -23,11 +24,15 @@ def _concatenate(entries, slacks, weights):
 
 @jit
 def solve_rows(
-    first, last, todo, gap, tolerance, indptr, rows, coefficients, early, row_first, quadratic, copy_rows, copy_size,
+    first, last, todo, warm, settle, gap, tolerance, indptr, rows, coefficients, early, row_first, quadratic, copy_rows, copy_size,
     active, cost, upper, slack_upper, rhs, known, configurations, owner, weight_cost,
     x, weights, y, status, outcome, iterations, residuals,
 ):  # fmt: skip
-    """Solve the instances in `todo`: by an interior point, then exactly on its face if `gap` is at most `EXACT`."""
+    """Solve the instances in `todo`: by an interior point, then exactly on its face if `gap` is at most `EXACT`.
+
+    `warm` instances continue from the exact solution over fewer configurations, with the new ones FREE; the interior
+    point runs only if this fails, or if `settle` and the face is ambiguous.
+    """
     n_rows, sums, entries = active.shape[1], copy_rows.shape[0], upper.shape[1]
     for b in range(first, last):
         if not todo[b]:
@@ -39,6 +44,24 @@ def solve_rows(
         uppers = _concatenate(upper[b], slack_upper[b], np.full(k, 2.0))
         squares = _concatenate(quadratic, np.zeros(n_rows), np.zeros(k))
         sides = np.concatenate((rhs[b], np.ones(sums)))
+        exact = InstanceProgram(
+            indptr[shared], rows[shared], coefficients[shared], early, active[b], configurations[b, :k], owner[b, :k],
+            copy_rows, copy_size, squares, costs, uppers, sides,
+        )  # fmt: skip
+        if warm[b]:
+            solution, face = _concatenate(x[b], np.zeros(n_rows), weights[b, :k]), status[b, :n].copy()
+            multipliers = y[b].copy()
+            iterations[b] = 1
+            residuals[b] = solve_warm(exact, row_first[shared], tolerance[b], solution, multipliers, face)
+            identified = residuals[b] <= tolerance[b]
+            if identified and settle:
+                system = make_system(exact, row_first[shared])
+                identified = is_settled(exact, system, solution, multipliers, face)
+            if identified:
+                outcome[b] = SOLVED
+                x[b], weights[b, :k] = solution[:entries], solution[entries + n_rows :]
+                y[b], status[b, :n] = multipliers, face
+                continue
         scale = 1.0
         for j in range(n):
             if uppers[j] > 0.0:
@@ -55,19 +78,15 @@ def solve_rows(
             scaled, system, _EARLY if exactly else gap[b], True, point, room, multipliers, lower_dual, upper_dual,
             violations,
         )  # fmt: skip
-        iterations[b] = steps
+        iterations[b] += steps
         solution, face = point.copy(), np.zeros(n, np.int8)
         y[b] = scale * multipliers
         if exactly:
-            exact = InstanceProgram(
-                indptr[shared], rows[shared], coefficients[shared], early, active[b], configurations[b, :k],
-                owner[b, :k], copy_rows, copy_size, squares, costs, uppers, sides,
-            )  # fmt: skip
             identified = False
             if outcome[b] != INFEASIBLE:
                 guess_face(scaled, point, room, lower_dual, upper_dual, face)
                 residuals[b] = solve_exactly(exact, system, tolerance[b], _EARLY_ATTEMPTS, solution, y[b], face)
-                identified = residuals[b] <= tolerance[b] and is_unambiguous(exact, solution, y[b], face)
+                identified = residuals[b] <= tolerance[b] and is_settled(exact, system, solution, y[b], face)
             if not identified:
                 outcome[b], steps = interior_point(
                     scaled, system, gap[b], False, point, room, multipliers, lower_dual, upper_dual, violations

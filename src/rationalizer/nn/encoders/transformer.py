@@ -47,7 +47,7 @@ class TransformerOptions:
     window: CountOrNone = None  # tokens per row; none: as many as the encoder can
     overlap: NumberOrNone = None  # tokens of context on either side of a window; none: an eighth of it
     checkpointing: bool = False  # whether layers are recomputed in the backward pass, to save memory
-    frozen: bool = False  # train only what is on top of one frozen network, whose states are computed once
+    frozen: bool = False  # train only what is on top of one frozen network; its states are computed once
 
 
 @register("transformer")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, Literal
 
@@ -12,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rationalizer.nn.bilstm import BiLSTM
+from rationalizer.nn.bilstm import BiLSTM, read_by_length
 from rationalizer.nn.dropout import Dropout
 from rationalizer.nn.encoders.base import EncodedSelection, Encoder, Punctuation, register
 from rationalizer.ranges import Count, Size
@@ -222,7 +223,8 @@ class VectorEncoder(Encoder):
         return EncodedSelection(network(visible, mask), mask, global_state)
 
     def encode_selections(self, words: WordBatch, z: Tensor) -> EncodedSelection:
-        """With `gaps="closed"` the vectors are looked up once, and the network reads selected words only."""
+        """With `gaps="closed"` the vectors are looked up once, and the network reads selected words only, on a CPU of
+        selections of similar lengths at a time."""
         if self.settings.gaps != "closed":
             return super().encode_selections(words, z)
         network = self.generator if self.predictor is None else self.predictor
@@ -239,7 +241,8 @@ class VectorEncoder(Encoder):
         visible = torch.where(mask[..., None], weights[..., None] * own, vectors.new_zeros(()))
         total = weights.sum(1, keepdim=True).clamp(min=1e-6).sqrt()
         global_state = visible.sum(1) / total if self.settings.word_sums else visible[:, 0, :0]
-        return EncodedSelection(network(visible, mask), mask, global_state)
+        read = network if visible.is_cuda else partial(read_by_length, network)  # lengths are not known on the host
+        return EncodedSelection(read(visible, mask), mask, global_state)
 
     def description(self) -> dict[str, Any]:
         return {

@@ -21,6 +21,7 @@ from rationalizer.text.budget import AverageBounds
 
 Transition = Annotated[float, Range(-1e4, 1e4)]  # below 0 it is a penalty on neighbours
 TRANSITION, LONG_TRANSITION = 0.1, 1.0  # the defaults of spectra for short and for long texts
+LABEL_SPREAD = 1.0  # the default of start_spread for one rationale per label
 AnyTransition = Annotated[float | None, Range(-1e4, 1e4, none=True)]
 Spread = Annotated[float | None, Range(1e-4, 1e4, none=True)]
 Bonus = Annotated[float, Range(0, 1e4)]  # the closed form does not allow a penalty
@@ -34,7 +35,8 @@ class StructuredExtractor(LinearExtractor, AverageMethod):
     Args:
         temperature: divides scores and transitions in training: a high one spreads the weights over more words.
         transition: added to the score for each pair of selected neighbours: the larger, the longer and fewer the spans.
-        start_spread: standard deviation of a text's scores at the start, in temperatures; none: as initialized.
+        start_spread: standard deviation of a text's scores at the start, in temperatures; none: as initialized, or 1
+            if each label has its own rationale.
     """
 
     supports_labels = True
@@ -56,6 +58,14 @@ class StructuredExtractor(LinearExtractor, AverageMethod):
         self.transition = transition
         self.start_spread = start_spread
         self.initializes_from_texts = start_spread is not None
+
+    def score_labels(self, labels: int) -> None:
+        """Scores that hardly differ at the start select nearly all words a little, and for many labels these take many
+        times the time and memory: so labels have a `start_spread` by default."""
+        super().score_labels(labels)
+        if self.start_spread is None:
+            self.start_spread = LABEL_SPREAD
+            self.initializes_from_texts = True
 
     @torch.no_grad()
     def initialize(self, states: Tensor, mask: Tensor) -> None:

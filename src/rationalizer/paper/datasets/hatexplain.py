@@ -9,9 +9,10 @@ from typing import Any
 
 from rationalizer.data.annotation_parsing import parse_list
 from rationalizer.data.dataset_registry import Dataset, ReadRequest, SplitTables, register_dataset
+from rationalizer.data.file_content import open_bytes
 from rationalizer.data.labels import Label
 from rationalizer.data.safe_json import parse_json
-from rationalizer.data.table_files import Row, Table, open_bytes
+from rationalizer.data.table_files import Row, Table
 from rationalizer.paper.original_files import find_file
 from rationalizer.text.budget import Budget
 from rationalizer.text.errors import DataError, short_repr

@@ -14,13 +14,14 @@ from typing import Any
 from rationalizer.data.column_names import Columns
 from rationalizer.data.corpus_files import SPLIT_NAMES, SplitNames, find_splits
 from rationalizer.data.dataset_registry import Dataset, ReadRequest, SplitTables, register_dataset
-from rationalizer.data.table_files import ENDINGS, Row, Table, ending, read_table
+from rationalizer.data.file_content import ENDINGS, ending
+from rationalizer.data.table_files import Row, Table, read_table
 from rationalizer.paper.original_files import iter_lines
 from rationalizer.text.budget import Budget
 from rationalizer.text.errors import DataError
 
 CLASSES = ("entailment", "neutral", "contradiction")
-NO_GOLD_LABEL = (-1, "-")  # pairs on whose label the annotators did not agree, by number or by name
+NO_GOLD_LABEL = (-1, "-")  # the label of pairs on which the annotators did not agree, by number or by name
 EXTRA_COLUMNS = ("sentence1", "sentence2", "gold_label", "heuristic", "subcase")
 PREPARED = Columns(text=None, tokens=None, premise_tokens=None, hypothesis_tokens=None, alignment=None)
 

@@ -13,7 +13,8 @@ from typing import Any
 from rationalizer.data.annotation_parsing import parse_alignment
 from rationalizer.data.corpus_files import SPLIT_NAMES, SplitNames, find_splits, split_of
 from rationalizer.data.dataset_registry import Dataset, ReadRequest, SplitTables, register_dataset
-from rationalizer.data.table_files import Row, Table, stem
+from rationalizer.data.file_content import stem
+from rationalizer.data.table_files import Row, Table
 from rationalizer.paper.original_files import iter_lines
 from rationalizer.text.budget import Budget
 from rationalizer.text.errors import DataError

@@ -5,7 +5,7 @@
 const PIXELS = 2; // of a PNG for each unit of the drawing: sharp on slides
 
 function downloads(body, answer) {
-  const row = make("div", "Download as ", { class: "downloads" });
+  const row = make("div", "Download ", { class: "downloads" });
   const drawing = async (kind) => (await post(`render/${kind}`, body)).blob();
   const files = {
     HTML: () => drawing("html"),

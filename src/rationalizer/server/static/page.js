@@ -29,13 +29,17 @@ const showsPairs = () => model(state.shown[0]).pairs; // all selected models are
 const fields = () => (showsPairs() ? [byId("premise"), byId("hypothesis")] : [byId("text")]);
 const texts = () => Object.fromEntries(fields().map((field) => [field.id, field.value]));
 const length = (field) => [...field.value].length; // in characters, as the server counts them
+const percent = (share) => `${+(100 * share).toFixed(1)}%`;
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
 /* The unit distinguishes 1 (one word) from 1.0 (the whole text). */
-function describeBudgetValue({ budget, budget_unit: unit }) {
+function describeBudgetValue({ budget, budget_unit: unit, least, most }) {
   if (unit === "count") return `up to ${plural(budget, showsPairs() ? "pair" : "word")}`;
-  const share = `${+(100 * budget).toFixed(1)}%`;
-  if (unit === "average") return `${share} on average`;
+  const share = percent(budget);
+  if (unit === "average") {
+    const bounds = `${percent(least)} to ${percent(most)}`;
+    return `${share} on average, ${bounds} of ${showsPairs() ? "the shorter" : "each"} text`;
+  }
   if (unit === "enough") return `as few as are enough, up to ${share}`;
   return showsPairs() ? `pairs for up to ${share} of the shorter text` : `up to ${share} of the words`;
 }
@@ -49,11 +53,17 @@ function post(path, body, signal) {
 
 function requestBody(name) {
   const body = { ...texts(), model: name };
-  if (state.budget !== null && model(name).follows_budget) body.budget = state.budget;
+  if (state.budget !== null && model(name).follows_budget) body.budget = budgetFor(model(name));
   if (state.constraints !== null && model(name).offered.length) {
     body.constraints = state.constraints.map(({ constraint }) => constraint);
   }
   return body;
+}
+
+/* A model that was trained with a fixed budget follows no average. */
+function budgetFor({ budget_unit: unit }) {
+  const isAverage = byId("budget").dataset.unit === "average";
+  return isAverage && unit !== "average" ? `${byId("budget").value}%` : state.budget;
 }
 
 function explainSoon(pause = PAUSE) {
@@ -136,6 +146,7 @@ function amount(explanation) {
 function spoken({ model: name, explanations: [explanation] }) {
   let { label } = explanation;
   if (typeof label === "number") label = +label.toPrecision(4);
+  if (Array.isArray(label)) label = label.length > FEW_LABELS ? `${label.length} labels` : label.join(", ") || "no label";
   const ofOneClass = Object.keys(explanation.probabilities ?? {}).length === 1; // then the label has no information
   return `${name}: ${ofOneClass ? "" : `${label}, `}${amount(explanation)}.`;
 }
@@ -150,7 +161,7 @@ function card(body, answer) {
   const drawing = make("div", "", { class: "drawing" });
   drawing.innerHTML = explanation.html; // from the server, which escapes the text
   for (const frame of drawing.querySelectorAll(".rz-drawing")) frame.tabIndex = 0; // scrollable by keyboard
-  element.append(heading, drawing, make("p", amount(explanation), { class: "summary" }), downloads(body, answer));
+  element.append(heading, drawing, ...labelSearch(explanation), make("p", amount(explanation), { class: "summary" }), downloads(body, answer));
   return element;
 }
 
@@ -223,24 +234,29 @@ function setUpBudget() {
   byId("why").textContent = others.length
     ? `${others.map(({ name }) => name).join(" and ")} has no budget.`
     : "How much the model may select. Changing it needs no training.";
-  const { budget, budget_unit: unit } = followers[0];
+  const own = followers[0];
+  const { budget, budget_unit: unit } = own;
   if (slider.dataset.unit !== unit) state.budget = null; // 30% is not 30 words
   slider.dataset.unit = unit;
-  state.certainty = followers[0].certainty;
+  state.certainty = own.certainty;
   byId("enough").parentElement.hidden = !["share", "enough"].includes(unit);
   if (state.budget === null) byId("enough").checked = unit === "enough";
   slider.max = unit === "count" ? Math.max(20, 3 * budget) : 100;
   byId("least").textContent = unit === "count" ? slider.min : `${slider.min}%`;
   byId("most").textContent = unit === "count" ? slider.max : `${slider.max}%`;
   if (state.budget === null) slider.value = unit === "count" ? budget : Math.round(100 * budget);
-  describeBudget(unit, budget);
+  describeBudget(unit, own);
 }
+
+/* The bounds that the server gives an average without bounds. */
+const defaultBounds = (average) => ({ least: average / 2, most: Math.min(1, 2 * average) });
 
 function describeBudget(unit, own) {
   const slider = byId("budget");
   const moved = unit === "count" ? Number(slider.value) : Number(slider.value) / 100;
   const shown = byId("enough").checked ? "enough" : unit === "enough" ? "share" : unit;
-  const words = describeBudgetValue({ budget: state.budget === null ? own : moved, budget_unit: shown });
+  const value = state.budget === null ? own : { budget: moved, ...defaultBounds(moved) };
+  const words = describeBudgetValue({ ...value, budget_unit: shown });
   byId("amount").textContent = words;
   slider.setAttribute("aria-valuetext", words);
   byId("reset").hidden = state.budget === null;
@@ -354,8 +370,10 @@ async function start() {
   const unfold = () => (byId("settings").open = wide.matches);
   wide.addEventListener("change", unfold);
   unfold();
-  fields()[0].focus({ preventScroll: true });
-  fields()[0].select(); // typing replaces the example
+  if (!matchMedia("(pointer: coarse)").matches) { // on a phone a focused field may open the keyboard
+    fields()[0].focus({ preventScroll: true });
+    fields()[0].select(); // typing replaces the example
+  }
 }
 
 function startWithRetry() {

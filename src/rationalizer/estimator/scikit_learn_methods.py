@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rationalizer.data.labels import Labels
-from rationalizer.models.config import Config, configure, flat_settings
+from rationalizer.data import make_examples
+from rationalizer.estimator.model_state import config_from_params
+from rationalizer.estimator.predict_methods import PredictMethods
+from rationalizer.inference.several_targets import truth_table
+from rationalizer.models.config import flat_settings
 from rationalizer.plurals import count_of
-from rationalizer.text import Budget
-
-if TYPE_CHECKING:
-    from rationalizer.drawing import Label
-    from rationalizer.models.trained_model import TrainedModel
 
 
-class EstimatorMixin:
+class ScikitLearnMethods(PredictMethods):
     """Parameters by name and a score, for `Rationalizer`."""
-
-    # The parameters exactly as passed: scikit-learn's `clone` requires identical objects.
-    _params: dict[str, Any]
-    _config: Config
-    _own_config: Config  # with the budget and the constraints of the training
-    _trained: TrainedModel | None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return all parameters: those passed, and every other setting with its default. `deep` has no effect.
@@ -57,7 +49,7 @@ class EstimatorMixin:
         return self
 
     def _is_for_pairs(self, params: dict[str, Any]) -> bool | None:
-        """True if the model was trained on pairs with this method, whose name may exist for texts as well."""
+        """True if the model was trained on pairs with this method. Methods for texts may have the same name."""
         return True if self._config.pairs and params["method"] == self._config.method else None
 
     def _chosen_params(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -103,14 +95,7 @@ class EstimatorMixin:
         numbers = np.array([scheme.encode(label) for label in predicted.tolist()])
         return float(np.average(numbers == values, weights=sample_weight))
 
-    def _labels(self) -> Labels:
-        """The numbering of this model's labels."""
-        return self.trained.description.labels
-
     def _score_several(self, texts: Iterable[Any], labels: Any, sample_weight: Any) -> float:
-        from rationalizer.data import make_examples
-        from rationalizer.inference.several_targets import truth_table
-
         scheme = self._labels()
         if scheme.task != "multi-label":
             raise ValueError("score is for one label or several yes/no labels; for several targets use evaluate")
@@ -152,25 +137,3 @@ class EstimatorMixin:
             regressor_tags=None if classifier else RegressorTags(),
             input_tags=InputTags(string=True, two_d_array=False),
         )
-
-    if TYPE_CHECKING:
-        budget: Any
-        constraints: Any
-
-        @property
-        def trained(self) -> TrainedModel: ...
-
-        @property
-        def _classes(self) -> tuple[Label, ...] | None: ...
-
-        def predict(self, texts: Iterable[Any]) -> NDArray[Any]: ...
-
-
-def config_from_params(params: dict[str, Any], *, pairs: bool | None = None) -> Config:
-    """Build the config from a user's parameters; a method or budget of None means the default."""
-    settings = {name: value for name, value in params.items() if name != "method"}
-    if settings.get("budget") is None:
-        settings.pop("budget", None)
-    else:
-        settings["budget"] = Budget.parse(settings["budget"])
-    return configure(params.get("method"), settings, pairs=pairs)

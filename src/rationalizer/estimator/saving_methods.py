@@ -1,14 +1,14 @@
-"""Save, load and share a model: its files and its model card."""
+"""Save, load and share a model: its files and its model card, for `Rationalizer`."""
 
 from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from rationalizer.drawing import AnyExplanation, Explanations
+from rationalizer.drawing import AnyExplanation
+from rationalizer.estimator.explain_methods import ExplainMethods
 from rationalizer.hub import hub_client as hub
 from rationalizer.hub import locate, write_card
 from rationalizer.hub.publishing import (
@@ -20,8 +20,7 @@ from rationalizer.hub.publishing import (
 from rationalizer.models.atomic_files import write_record
 from rationalizer.models.config import flat_settings
 from rationalizer.models.trained_model import TrainedModel
-from rationalizer.sklearn_api import EstimatorMixin
-from rationalizer.text import AnyExample, is_punctuation
+from rationalizer.text import is_punctuation
 from rationalizer.training.runs import SCORES, RunRecord, read_run_record
 
 # The default example on a model card; not taken from any dataset.
@@ -29,10 +28,8 @@ TEXT = "The room was spotless but the staff was rude."
 PAIR = ("A man plays a guitar on the street.", "A musician performs outside.")
 
 
-class SavingMixin(EstimatorMixin):
-    """`save`, `load` and `push_to_hub`, for `Rationalizer`."""
-
-    _record: RunRecord | None  # of the run that trained the model
+class SavingMethods(ExplainMethods):
+    """`save`, `load` and `push_to_hub`."""
 
     def save(self, directory: str | Path, *, example: Any = None, compact: bool = False) -> None:
         """Write the model and its card, `README.md`: data, scores, budget, limitations, an example.
@@ -135,14 +132,3 @@ class SavingMixin(EstimatorMixin):
         model._trained = trained
         model._record = None
         return model
-
-    if TYPE_CHECKING:
-
-        @property
-        def pairs(self) -> bool: ...
-
-        def explain(self, texts: Any) -> Any: ...
-
-        def explain_examples(self, examples: Sequence[AnyExample], *, reasons: bool | None = ...) -> Explanations: ...
-
-        def examples(self, texts: Iterable[Any]) -> Sequence[AnyExample]: ...

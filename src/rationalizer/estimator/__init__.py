@@ -1,0 +1,1 @@
+"""The methods of `Rationalizer`, by subject; `model.py` puts them together."""
