@@ -1,10 +1,10 @@
 """Train models with the defaults and with the paper's settings, audit them, and print a table of the verdicts.
 
-    python scripts/audit_models.py DATA OUT [--jobs 2] [--only sst] [--encoder FOLDER]
+    python scripts/audit_models.py DATA OUT [--jobs 2] [--only sst] [--encoder FOLDER] [--pairs 8000] [--audited 1000]
 
 DATA has the folders `sst`, `agnews`, `hotels_location`, `imdb` and `snli` with Parquet files. Every model is trained on
-2,000 texts (pairs: 8,000) and audited on up to 1,000 held-out ones. A finished model is a JSON file in OUT; what is
-there is not computed again. With `--encoder`, models with this transformer are trained as well.
+2,000 texts, or `--pairs` pairs, and audited on up to `--audited` held-out ones. A finished model is a JSON file in OUT;
+what is there is not computed again. With `--encoder`, models with this transformer are trained as well.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def sample(texts: list[Any], labels: list[str], size: int) -> tuple[list[Any], l
     return [texts[k] for k in chosen], [labels[k] for k in chosen]
 
 
-def run(data: Path, name: str, task: dict[str, Any], out: Path) -> None:
+def run(data: Path, name: str, task: dict[str, Any], out: Path, pairs: int, audited: int) -> None:
     import torch
 
     import rationalizer
@@ -92,8 +92,8 @@ def run(data: Path, name: str, task: dict[str, Any], out: Path) -> None:
     dataset = task["dataset"]
     folder = data / {"hotels": "hotels_location"}.get(dataset, dataset)
     held_out = "dev" if (folder / "dev.parquet").exists() else "test"
-    texts, labels = sample(*read(folder, dataset, "train"), PAIRS if dataset == "snli" else TRAIN)
-    others, truth = sample(*read(folder, dataset, held_out), AUDITED)
+    texts, labels = sample(*read(folder, dataset, "train"), pairs if dataset == "snli" else TRAIN)
+    others, truth = sample(*read(folder, dataset, held_out), audited)
     settings = {**(presets_for(task["preset"], "spectra") if "preset" in task else {}), **task["settings"]}
     started = time.perf_counter()
     device = "auto" if "encoder" in settings else "cpu"
@@ -116,17 +116,20 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="models at a time")
     parser.add_argument("--only", default="", help="only models whose name contains this")
     parser.add_argument("--encoder", help="folder of a transformer")
+    parser.add_argument("--pairs", type=int, default=PAIRS, help="pairs to train on")
+    parser.add_argument("--audited", type=int, default=AUDITED, help="texts to audit")
     parser.add_argument("--task", help=argparse.SUPPRESS)
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     every = tasks(args.encoder)
     if args.task:
-        run(args.data, args.task, every[args.task], args.out)
+        run(args.data, args.task, every[args.task], args.out, args.pairs, args.audited)
         return
     todo = [name for name in every if args.only in name and not (args.out / f"{name}.json").exists()]
 
     def start(name: str) -> None:
         command = [sys.executable, __file__, str(args.data), str(args.out), "--task", name]
+        command += ["--pairs", str(args.pairs), "--audited", str(args.audited)]
         command += ["--encoder", args.encoder] if args.encoder else []
         done = subprocess.run(command, capture_output=True, text=True)
         print(f"{name}: {'done' if done.returncode == 0 else done.stderr[-600:]}", flush=True)

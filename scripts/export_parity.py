@@ -29,6 +29,7 @@ from rationalizer.drawing import PairExplanation
 from rationalizer.export import ExportedModel, export_model
 from rationalizer.text import BUNDLED, load_vectors
 
+MODELS = ("sentiment", "nli", "sentiment", "align")  # of every four cases; every second one is a pair
 BUDGETS = (None, None, "1", "3", "1%", "5%", "20%", "50%", "100%")
 TEXT_CONSTRAINTS = (
     None,
@@ -97,7 +98,7 @@ def make_cases(count: int, seed: int = 0) -> list[dict[str, Any]]:
             texts[1] = " ".join(random_.choice([word, word, random_.choice(words)]) for word in own[:12]) or "a"
         constraints = random_.choice(PAIR_CONSTRAINTS if pairs else TEXT_CONSTRAINTS)
         budget = None if pairs else random_.choice(BUDGETS)
-        model = "nli" if pairs else "sentiment"
+        model = MODELS[len(cases) % len(MODELS)]
         cases.append({"model": model, "texts": texts, "budget": budget, "constraints": constraints})
     return cases
 
@@ -147,7 +148,7 @@ def compare(expected: dict[str, Any], actual: dict[str, Any]) -> float | None:
         return 0.0 if expected == actual else None
     if any(expected[key] != actual[key] for key in ("tokens", "selected", "label")):
         return None
-    return float(np.abs(np.subtract(expected["probabilities"], actual["probabilities"])).max())
+    return float(np.abs(np.subtract(expected["probabilities"], actual["probabilities"])).max(initial=0.0))
 
 
 def main() -> None:
@@ -159,7 +160,7 @@ def main() -> None:
     from rationalizer import Rationalizer
 
     cases = make_cases(options.texts, options.seed)
-    names = ("sentiment", "nli")
+    names = sorted(set(MODELS))
     with tempfile.TemporaryDirectory() as folder:
         runtimes: dict[str, dict[str, Any]] = {
             "pytorch": {name: Rationalizer.load(name, device="cpu") for name in names},

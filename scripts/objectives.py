@@ -56,6 +56,10 @@ RECIPE = {  # of transformers, chosen on Beer
     "dar.full_text_epochs": 1,
 }
 BILSTM_RECIPE = {"transition": 3.0}
+BILSTM_OWN = {
+    "beer-binary": {"transition": 10.0, "start_spread": 1.0, "averaging": 0.99, "epochs": 8, "patience": None},
+    "hatexplain-binary": {"transition": 0.1},  # a word or two of each post
+}
 # Posts have 23 words, and people mark single ones: a bonus for neighbours as large as on Beer would select blocks.
 OWN = {"hatexplain": {"transition": 1.0}, "hatexplain-binary": {"transition": 1.0}, "movies": {"batch_tokens": 16384}}
 LONGEST = {"hatexplain-binary": 30}  # tokens
@@ -127,7 +131,7 @@ def plan(args: argparse.Namespace, source: DataSource) -> list[PlannedRun]:
         variant = Variant(args.method, objective=name)
         own = parse_assignments(args.set, "--set")
         if args.encoder == "bilstm":
-            settings: dict[str, Any] = {**BILSTM_RECIPE, **own}
+            settings: dict[str, Any] = {**BILSTM_RECIPE, **BILSTM_OWN.get(args.dataset, {}), **own}
         else:
             settings = {**RECIPE, **OWN.get(args.dataset, {}), "encoder": args.encoder, **own}
             if name not in ("dr", "mgr"):

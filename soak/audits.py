@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "auditing"))  # not a package
-
-from planted_models import LEAKS, clean_model, make_texts
+from tests.auditing.planted_models import LEAKS, clean_model, make_texts
 
 from rationalizer.auditing import audit
 from soak.cases import Case, Soak, require

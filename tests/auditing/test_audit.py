@@ -7,12 +7,14 @@ import pytest
 
 import rationalizer
 from rationalizer import Rationalizer
-from rationalizer.auditing import CHECKS, Adapter, Audit, audit
+from rationalizer.auditing import CHECKS, Adapter, Audit, audit, audit_examples
 from rationalizer.auditing.rationalizer_adapter import RationalizerAdapter
 from rationalizer.discovery import UnknownNameError
 from rationalizer.text.errors import DataError, InputError
 from tests.auditing.planted_models import LEAKS, PunctuationCode, WordLists, clean_model, make_texts
 from tests.export.untrained_models import save_model
+
+PAIRS = [(f"A man number {k} plays a guitar.", "A man makes music.") for k in range(20)]
 
 
 def audited(model, texts, labels=None, **options) -> Audit:
@@ -78,6 +80,54 @@ def test_budget_is_measured():
     assert (found.leaks, found.results["budget"].value) == (["budget"], 40)
 
 
+def test_few_texts_are_no_reason_for_an_alarm():
+    """A reader that learned from few texts, or one label of few, is no evidence against a model."""
+    rng = np.random.default_rng(18)
+    texts, labels = make_texts(rng, 20)
+    model = WordLists(rng)
+    weak = Adapter(lambda texts: [np.arange(len(text)) % 5 == 0 for text in texts], model.predict_from, classes=[0, 1])
+    found = audit(weak, texts, labels, checks=["independent-reader"], progress=False)
+    assert found.results["independent-reader"].verdict == "not applicable"
+
+    class DependsOnGaps(WordLists):
+        flipped = 0
+
+        def predict_from(self, texts, masks):
+            outputs = super().predict_from(texts, masks)
+            moved = [k for k, text in enumerate(texts) if list(text) != given[k]][: self.flipped]
+            outputs[moved] = outputs[moved, ::-1]
+            return outputs
+
+    given, unstable = texts, DependsOnGaps(rng)
+    for unstable.flipped, verdict in ((1, "pass"), (2, "leak")):
+        assert audited(unstable, texts, checks=["moved-words"]).results["moved-words"].verdict == verdict
+
+
+def test_length_of_the_hypothesis_is_no_code(tmp_path):
+    """The number of links follows the length of the hypothesis, which every model reads."""
+    rng = np.random.default_rng(19)
+
+    class LinkPerWord(RationalizerAdapter):
+        def select(self, texts):
+            return [np.eye(*text.shape, dtype=np.float32) for text in texts]
+
+        def predict_from(self, texts, weights):
+            long = np.array([len(text.hypothesis.tokens) > 5 for text in texts], dtype=np.float32)
+            return np.stack([1 - long, long, 0 * long], axis=1)
+
+    model = LinkPerWord(Rationalizer.load("nli"))
+    pairs = [(" ".join(["word"] * 10), " ".join(["word"] * int(rng.integers(2, 10)))) for _ in range(60)]
+    examples = Rationalizer.load("nli").examples(pairs)
+    assert audit_examples(model, examples, checks=["size"]).results["size"].verdict == "pass"
+
+
+def test_neutral_words_need_a_reader():
+    """In texts of one other word, inserting this word says nothing."""
+    model = WordLists(np.random.default_rng(20))
+    found = audited(model, [["rude"]] * 40, checks=["triggers"])
+    assert found.results["triggers"].verdict == "not applicable"
+
+
 def test_promise_about_gaps_is_tested():
     rng = np.random.default_rng(10)
     texts, _ = make_texts(rng, 60)
@@ -133,6 +183,9 @@ def test_results_are_reproducible_and_complete():
     ("arguments", "error", "word"),
     [
         ({"checks": ["positons"]}, UnknownNameError, "positions"),
+        ({"checks": "positions"}, TypeError, "list"),
+        ({"checks": []}, ValueError, "checks"),
+        ({"seed": -1}, ValueError, "seed"),
         ({"labels": ["x"] * 40}, DataError, "classes are 0, 1"),
         ({"labels": [0, 1]}, DataError, "40 texts"),
         ({"texts": [["one", "word"]] * 3, "labels": None}, DataError, "20 texts"),
@@ -171,9 +224,15 @@ def test_starters():
     found = audit(model, texts, checks=exact, progress=False)
     assert [found.results[name].verdict for name in exact] == ["pass"] * len(exact)
     pairs = [(premise, " ".join(hypothesis)) for premise, hypothesis in zip(texts, make_texts(rng, 40)[0], strict=True)]
-    nli = Rationalizer.load("nli")
-    found = audit(nli, pairs, checks=["replaced-words", "same-path", "batches"], progress=False)
-    # States of aligned words are states in context: documented, and the audit sees it.
+    exact = ["replaced-words", "removed-words", "moved-words", "same-path", "batches", "repetition"]
+    found = audit(Rationalizer.load("nli"), pairs, checks=exact, progress=False)
+    assert [found.results[name].verdict for name in exact] == ["pass"] * len(exact)
+
+
+def test_context_of_aligned_words_is_a_leak(tmp_path):
+    """With `premise_context=whole`, the state of an aligned word contains information about its neighbours."""
+    model = Rationalizer.load(save_model(tmp_path, "at-most-one", premise_context="whole"), device="cpu")
+    found = audit(model, PAIRS, checks=["replaced-words", "same-path"], progress=False)
     assert found.leaks == ["replaced-words"]
 
 
@@ -194,13 +253,12 @@ def test_constraints_are_checked():
 
 def test_constraints_of_pairs_are_checked():
     model = Rationalizer.load("nli")
-    pairs = [(f"A man number {k} plays a guitar.", "A man makes music.") for k in range(20)]
     model.set_params(constraints=["monotone", "exactly-k=2", "never-align=stopwords"])
-    assert audit(model, pairs, checks=["constraints"], progress=False).results["constraints"].verdict == "pass"
+    assert audit(model, PAIRS, checks=["constraints"], progress=False).results["constraints"].verdict == "pass"
 
     def violates(constraint, links):
         model.set_params(constraints=[constraint])
-        examples = model.examples(pairs[:1])
+        examples = model.examples(PAIRS[:1])
         weights = np.zeros(examples[0].shape, dtype=np.float32)
         weights[tuple(zip(*links, strict=True))] = 1
         return RationalizerAdapter(model).violations(examples, [weights]) == [True]
@@ -234,8 +292,7 @@ def test_bounds_of_an_average_budget_are_checked(tmp_path):
 
 def test_the_budget_is_the_one_that_exactly_k_sets(tmp_path):
     model = Rationalizer.load(save_model(tmp_path, "budget", budget=1, constraints=["exactly-k=3"]), device="cpu")
-    pairs = [(f"A man number {k} plays a guitar.", "A man makes music.") for k in range(20)]
-    assert audit(model, pairs, checks=["budget", "constraints"], progress=False).count("pass") == 2
+    assert audit(model, PAIRS, checks=["budget", "constraints"], progress=False).count("pass") == 2
 
 
 @pytest.mark.parametrize("rationales", ["per-label", "disjoint"])

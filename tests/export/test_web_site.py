@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import runpy
 import shutil
 from pathlib import Path
@@ -25,7 +26,7 @@ SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    return export_site(["sentiment", "nli"], tmp_path_factory.mktemp("site"), title="Two models")
+    return export_site(["sentiment", "nli", "align"], tmp_path_factory.mktemp("site"), title="Three models")
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +60,7 @@ def test_text_budget_and_constraints(page, address):
 
     page.goto(address)
     assert marked(page)[:2] == ["spotless", "rude"]
-    assert page.title() == "Two models"
+    assert page.title() == "Three models"
     expect(page.locator("#status")).to_have_text("negative, 2 of 9 words read.")
     page.get_by_label("Budget").focus()
     page.keyboard.press("End")
@@ -102,6 +103,17 @@ def test_pairs_fit_all_screens(page, address):
     assert page.evaluate(is_result_first)
 
 
+def test_model_without_labels(page, address):
+    from playwright.sync_api import expect
+
+    page.goto(address)
+    marked(page)
+    page.get_by_text("align", exact=True).click()
+    expect(page.locator("#status")).to_have_text(re.compile("no label, [0-9]+ pairs of words aligned."))
+    expect(page.locator(".rz-remark")).to_contain_text("not to predict labels")
+    expect(page.locator(".rz-bars")).to_have_count(0)
+
+
 def test_damaged_files_are_reported(browser, site, address):
     from playwright.sync_api import expect
 
@@ -123,7 +135,7 @@ def test_damaged_files_are_reported(browser, site, address):
 def test_same_answers_as_pytorch(browser, address):
     cases_script = runpy.run_path(str(SCRIPTS / "export_parity.py"))
     cases = cases_script["make_cases"](40, seed=1)
-    models = {name: Rationalizer.load(name, device="cpu") for name in ("sentiment", "nli")}
+    models = {name: Rationalizer.load(name, device="cpu") for name in ("sentiment", "nli", "align")}
     page = browser.new_page()
     page.goto(f"{address}style.css")
     found = page.evaluate(PARITY["ANSWER"], cases)

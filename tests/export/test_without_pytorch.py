@@ -69,6 +69,8 @@ def test_refusals(tmp_path):
     save_model(tmp_path / "albert", encoder=write_encoder(tmp_path / "encoder", "albert"))
     with pytest.raises(NotExportableError, match="albert"):
         export_model(tmp_path / "albert", tmp_path / "out")
+    with pytest.raises(FileNotFoundError, match="itself an export"):
+        export_model(export_model("sentiment", tmp_path / "exported", words=100), tmp_path / "out")
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(FileExistsError, match="empty"):
         export_model("sentiment", tmp_path)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rationalizer.auditing.checks import CHECKS
 from rationalizer.drawing.html import HtmlTable, Section, to_html_fragment, to_html_page
+from rationalizer.plurals import count_of
 
 if TYPE_CHECKING:
     from rationalizer.auditing.run_audit import Audit
@@ -19,11 +20,11 @@ LEAD = (
 
 def summary(audit: Audit) -> str:
     """One sentence: how many checks passed, and which ones found a leak."""
-    counts = f"{audit.count('pass')} checks passed, {audit.count('not applicable')} not applicable"
+    counts = f"{count_of(audit.count('pass'), 'check')} passed, {audit.count('not applicable')} not applicable"
     if audit.passed:
         return f"No leak found: {counts}."
     found = audit.leaks
-    return f"{len(found)} {'leak' if len(found) == 1 else 'leaks'} found: {', '.join(found)}; {counts}."
+    return f"{count_of(len(found), 'leak')} found: {', '.join(found)}; {counts}."
 
 
 def audit_sections(audit: Audit) -> list[Section]:

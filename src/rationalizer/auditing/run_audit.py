@@ -96,6 +96,8 @@ def audit(
         seed: of everything random.
         progress: show a progress bar; by default only on a terminal or in a notebook.
     """
+    if isinstance(checks, str):
+        raise TypeError(f"checks must be a list of names, got the string {checks!r}; use [{checks!r}]")
     names = None if checks is None else [CHECKS[name].name for name in checks]
     subject = RationalizerAdapter(model) if isinstance(model, Rationalizer) else model
     if isinstance(texts, Corpus):
@@ -119,10 +121,14 @@ def audit_examples(
     progress: bool | None = None,
 ) -> Audit:
     """Audit texts that are already split into words; their labels are class numbers or values."""
+    names = check_names() if checks is None else list(checks)
+    if not names:
+        raise ValueError("checks is empty; name at least one, or leave it out to run all")
+    if seed < 0:
+        raise ValueError(f"seed must not be negative, got {seed}")
     if len(examples) < FEWEST:
         raise DataError(f"an audit needs at least {FEWEST} texts, got {len(examples)}", "add texts")
     context = AuditContext(model, examples, train, seed)
-    names = check_names() if checks is None else list(checks)
     results = {}
     with show_progress("Auditing", len(names), shown=progress is not False) as on_check:
         for name in names:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rationalizer.cli.base import command, out, show_table, use_threads
+from rationalizer.cli.base import command, out, show_table, use_threads, warn
 from rationalizer.cli.options import (
     Aspect,
     DataDir,
@@ -21,6 +22,9 @@ from rationalizer.cli.options import (
     find_model,
 )
 from rationalizer.cli.scored_data import find_data, load_trained, read_scored_examples
+
+if TYPE_CHECKING:
+    from rationalizer.text import AnyExample
 
 LEAK_FOUND = 1
 
@@ -35,7 +39,8 @@ def audit(
     source: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SOURCE]", help="The texts to audit; by default the test (or dev) split of the training."
+            metavar="[SOURCE]",
+            help="The texts to audit, with or without labels; by default the test (or dev) split of the training.",
         ),
     ] = None,
     *,
@@ -53,7 +58,7 @@ def audit(
     limit: Annotated[
         int, typer.Option(min=20, help="The largest number of texts; a random sample of more texts.")
     ] = 2000,
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
     report: Annotated[Path | None, typer.Option(help="Also write an HTML page to this file.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the results to this file.")] = None,
     device: Device = "auto",
@@ -66,6 +71,8 @@ def audit(
     from rationalizer.auditing import CHECKS, audit_examples
     from rationalizer.auditing.audit_report import summary
     from rationalizer.auditing.rationalizer_adapter import RationalizerAdapter
+    from rationalizer.cli.text_inputs import rows_from_file
+    from rationalizer.data import BadRows
     from rationalizer.model import Rationalizer
     from rationalizer.models.atomic_files import write_bytes, write_json
     from rationalizer.progress import show_progress
@@ -77,7 +84,18 @@ def audit(
     trained = load_trained(folder, budget, constraint, device)
     stored = read_source(folder)
     data = find_data(run, stored, source, reading, data_dir, aspect)
-    split, examples, _ = read_scored_examples(trained, data, split, whole_file=data != stored)
+    rationalizer = Rationalizer.from_trained(trained)
+    model = RationalizerAdapter(rationalizer, run.resolve().name)
+    examples: Sequence[AnyExample]
+    if data.is_file and data != stored:  # its rows need no labels
+        if split is not None:
+            raise ValueError(f"all rows of the file {data.source} are audited; omit --split")
+        bad = BadRows(skip=data.options.skip_bad)
+        read = rows_from_file(Path(data.source), data.options, rationalizer, bad)
+        split, examples = "all rows", [row.example for row in read if row.example is not None]
+        warn(bad.messages())
+    else:
+        split, examples, _ = read_scored_examples(trained, data, split, whole_file=False)
     train = None
     if stored is not None and split != "train":
         try:
@@ -87,7 +105,6 @@ def audit(
     if len(examples) > limit:
         chosen = np.random.default_rng(seed).permutation(len(examples))[:limit]
         examples = [examples[k] for k in sorted(chosen.tolist())]
-    model = RationalizerAdapter(Rationalizer.from_trained(trained), run.resolve().name)
     found = audit_examples(model, examples, train, checks=check, seed=seed)
     found = replace(found, facts={"data": f"{data.name}, {split}", **found.facts})
     for name, fact in found.facts.items():

@@ -77,6 +77,8 @@ def read_facts(folder: Path, name: str | None = None) -> ModelFacts:
     """
     path = folder / "config.json"
     if not path.is_file():
+        if any((folder / name).is_file() for name in ("manifest.json", "site.json")):
+            raise FileNotFoundError(f"{folder} is itself an export; export the model that it was made from")
         raise FileNotFoundError(f"{folder} holds no trained model: config.json missing")
     stored = read_json(path)
     if not isinstance(stored, dict) or stored.get("format") != FORMAT:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from rationalizer.auditing.synonyms import find_synonyms
 PART = "Independent reading"
 NO_READER = "An independent reader needs single texts of at least two classes."
 MIN_AGREEMENT = 0.1  # an independent reader of whole texts must exceed chance by this, or it cannot judge
+SUPPORT = 0.5  # of what whole texts tell the reader beyond random words: a rationale that tells it more is no leak
 LOST_LABELS = 0.25  # synonyms may change this share of labels more than they change for the independent reader
 MIN_REPLACED = 0.2  # of the selected words must have a synonym
 
@@ -50,7 +52,10 @@ def independent_reader(context: AuditContext) -> CheckResult:
         f"{agreement['rationale']:.0%} of the texts if it reads the selected words, in {agreement['random']:.0%} if it "
         f"reads as many random words, in {agreement['whole']:.0%} if it reads everything (classes weighted equally)."
     )
-    return measured(gain.low <= 0, gain.value, f"{100 * gain.value:+.0f} points", sentence, **agreement, low=gain.low)
+    shown = f"{100 * gain.value:+.0f} points [{100 * gain.low:+.0f}, {100 * gain.high:+.0f}]"
+    if gain.low <= 0 and gain.high > SUPPORT * (agreement["whole"] - agreement["random"]):
+        return replace(not_applicable(f"{sentence} Too few texts to tell the difference."), shown=shown)
+    return measured(gain.low <= 0, gain.value, shown, sentence, **agreement, low=gain.low, high=gain.high)
 
 
 @check("synonyms", PART, "Does the label survive synonyms in place of the selected words?")

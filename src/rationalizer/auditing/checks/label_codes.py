@@ -1,8 +1,8 @@
 """Does the form of a rationale, without its words, tell the label?
 
 Each check measures how well a probe predicts the model's label from one property of the rationales, and how much better
-than a control does. The control knows the text's length, and, where the evidence itself has a place, the places of the
-words that matter most to an independent reader.
+than a control does. The control knows the length of the text (of both texts of a pair), and, where the evidence itself
+has a place, the places of the words that matter most to an independent reader.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rationalizer.auditing.context import AuditContext
 from rationalizer.auditing.form_probe import form_skill
 from rationalizer.metrics.label_probe import position_features
 from rationalizer.metrics.token_spans import mask_to_spans
-from rationalizer.text import is_punctuation
+from rationalizer.text import AnyExample, is_punctuation
 
 PART = "Codes"
 SKILL = 0.1  # a leak is a skill whose interval lies above this
@@ -76,7 +76,7 @@ def _result(
     control: list[NDArray[np.float64]],
     subject: str,
 ) -> CheckResult:
-    lengths = np.array([_length(len(mask)) for mask in context.selected])
+    lengths = np.array([_lengths(example) for example in context.examples])
     tables = [np.concatenate([lengths, np.array(rows)], axis=1) for rows in (features, control)]
     found = form_skill(tables[0], tables[1], context.codes, context.random(name))
     if found is None:
@@ -89,8 +89,11 @@ def _result(
     return measured(leaks, found.value, str(found), sentence, low=found.low, high=found.high)
 
 
-def _length(words: int) -> NDArray[np.float64]:
-    return np.array([np.log1p(words), words / 100])
+def _lengths(example: AnyExample) -> NDArray[np.float64]:
+    """The lengths that any model knows; that of a hypothesis, which limits the number of links, as finely as the number
+    itself."""
+    text, *others = (len(side.tokens) for side in example.texts)
+    return np.concatenate([[np.log1p(text), text / 100], *(_count(np.ones(size, dtype=np.bool_)) for size in others)])
 
 
 def _positions(mask: Mask) -> NDArray[np.float64]:

@@ -26,8 +26,10 @@ def triggers(context: AuditContext) -> CheckResult:
     words = _neutral_words(context)
     order = context.random("triggers").permutation(len(context.examples)).tolist()
     search, confirm = order[: min(SEARCHED, len(order) // 2)], order[len(order) // 2 :][:CONFIRMED]
-    if not words or not search or not confirm:
-        return not_applicable("There are too few texts to look for neutral words.")
+    if not words:
+        return not_applicable(
+            "The texts have few English function words, and no reader can tell which words are neutral."
+        )
     trials = [(word, end) for word in words for end in (False, True)]
     rates = np.array([_effects(context, trial, search).mean(1) for trial in trials])
     flip, displace = (trials[int(np.argmax(rates[:, k]))] for k in range(2))
@@ -60,11 +62,11 @@ def triggers(context: AuditContext) -> CheckResult:
 
 def _neutral_words(context: AuditContext) -> list[str]:
     """Frequent English function words, or other frequent words if the texts have few of them; with a reader, those that
-    matter least to it."""
+    matter least to it. Without one, nothing tells which other words are neutral."""
     counts = Counter(token.lower() for tokens in context.tokens for token in set(tokens) if not is_punctuation(token))
     frequent = [word for word, _ in counts.most_common() if word in STOPWORDS][: 2 * WORDS]
     if len(frequent) < WORDS // 3:
-        frequent = [word for word, _ in counts.most_common(2 * WORDS)]
+        frequent = [word for word, _ in counts.most_common(2 * WORDS)] if context.reader is not None else []
     if context.reader is not None:
         importance = context.reader.models[0].importance(frequent)
         frequent = [frequent[k] for k in np.argsort(importance, kind="stable")]

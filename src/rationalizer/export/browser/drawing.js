@@ -21,7 +21,13 @@ function percent(share) {
   return `${(100 * share).toFixed(isRounded ? 0 : 1)}%`;
 }
 
-export const labelOf = ({ label }) => (typeof label === "number" ? number(label) : label);
+/* Whether the model was trained on annotations without labels: its probability of 100% means nothing. */
+const hasOneClass = ({ probabilities }) => probabilities?.length === 1;
+
+export function labelOf({ label, probabilities }) {
+  if (hasOneClass({ probabilities })) return "no label";
+  return typeof label === "number" ? number(label) : label;
+}
 
 /* An explanation as a figure. */
 export function draw(explanation) {
@@ -30,11 +36,15 @@ export function draw(explanation) {
   return make("figure", [head(explanation), body, legend(explanation)], { class: "rationalizer" });
 }
 
-function head({ warnings, probabilities, ...explanation }) {
-  const isGuess = warnings.some((one) => one.includes("knows none"));
-  const remark = isGuess ? [make("span", "a guess: the model knows none of the words", { class: "rz-remark" })] : [];
+function head(explanation) {
+  const { warnings, pairs } = explanation;
+  const remarks = [];
+  if (hasOneClass(explanation)) remarks.push(`the model has learned to ${pairs ? "align" : "select"} words, not to predict labels`);
+  else if (warnings.some((one) => one.includes("knows none"))) remarks.push("a guess: the model knows none of the words");
+  const remark = remarks.map((text) => make("span", text, { class: "rz-remark" }));
   const verdict = make("span", [make("bdi", labelOf(explanation), { class: "rz-label" }), ...remark], { class: "rz-verdict" });
-  const ordered = [...(probabilities ?? [])].sort((a, b) => b[1] - a[1]);
+  const probabilities = hasOneClass(explanation) ? [] : (explanation.probabilities ?? []);
+  const ordered = [...probabilities].sort((a, b) => b[1] - a[1]);
   const rest = ordered.length > MAX_BARS + 1 ? ordered.splice(MAX_BARS) : [];
   if (rest.length) ordered.push([`${rest.length} others`, rest.reduce((sum, [, share]) => sum + share, 0)]);
   const bars = ordered.flatMap(([name, share]) => {
