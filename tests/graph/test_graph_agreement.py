@@ -86,6 +86,23 @@ def test_sequence_budget(n, scale):
     )
 
 
+def test_an_oracle_is_queried_few_times():
+    queries = []
+
+    class Counted(SequenceBudget):
+        def map(self, scores):
+            queries.append(len(scores))
+            return super().map(scores)
+
+    compare(
+        normal(4, 48),
+        lambda g, z: g.add(Counted(z, 9, 0.5)),
+        lambda s: ops.sequence_budget(s, 9, transition=0.5),
+    )
+    # In both graphs: a round per configuration of the mixture, about n/3, and two queries for the gradient.
+    assert 10 < len(queries) < 2 * 35
+
+
 @pytest.mark.parametrize("temperature", [0.01, 20.0])
 def test_sequence_budget_at_other_temperatures(temperature):
     compare(

@@ -17,7 +17,7 @@ def seed_all(*key: int) -> None:
     without storing the state of any generator.
     """
     state = np.random.SeedSequence(key).generate_state(3, np.uint32)
-    if torch.cuda.is_initialized() or torch.backends.mps.is_available():
+    if torch.cuda.is_initialized() or torch.backends.mps.is_available():  # type: ignore[no-untyped-call]
         torch.manual_seed(int(state[0]))  # for all devices
     else:  # `manual_seed` would record the stack for a later use of CUDA, which takes longer than all seeding
         torch.default_generator.manual_seed(int(state[0]))
