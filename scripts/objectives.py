@@ -58,7 +58,7 @@ RECIPE = {  # of transformers, chosen on Beer
 BILSTM_RECIPE = {"transition": 3.0}
 BILSTM_OWN = {
     "beer-binary": {"transition": 10.0, "start_spread": 1.0, "averaging": 0.99, "epochs": 8, "patience": None},
-    "hatexplain-binary": {"transition": 0.1},  # a word or two of each post
+    "hatexplain-binary": {"transition": 0.1, "class_weight": "balanced"},  # a word or two of each post
 }
 # Posts have 23 words, and people mark single ones: a bonus for neighbours as large as on Beer would select blocks.
 OWN = {"hatexplain": {"transition": 1.0}, "hatexplain-binary": {"transition": 1.0}, "movies": {"batch_tokens": 16384}}

@@ -7,10 +7,10 @@
 Needs `pip install pyhighlights`, best in an environment of its own; no network. Both sides get the same copies of the
 data (those of `objectives.py`), the same GloVe vectors, `--epochs` epochs, and keep the weights of the epoch with the
 lowest loss on dev. pyhighlights' sparsity penalty has the same share as target that is our budget; its other settings
-are its own, and its models select by argmax at evaluation. Ours are BiLSTMs with the default settings, and an objective
-of the same idea. Agreement with people, share (of all tokens, punctuation included) and accuracy are those of the test
-set; the leaks are those that the audit finds in at most `--audited` test texts. On a CPU, which has one thread, seconds
-are CPU time. Finished runs in OUT are not repeated.
+are its own, and its models select by argmax at evaluation. Ours are BiLSTMs with the default settings, classes that
+weigh the same, and an objective of the same idea. Agreement with people, share (of all tokens, punctuation included)
+and accuracy are those of the test set; the leaks are those that the audit finds in at most `--audited` test texts. On
+a CPU, which has one thread, seconds are CPU time. Finished runs in OUT are not repeated.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def train_own(objective: str, corpus: Corpus, args: argparse.Namespace, seed: in
     from objectives import BILSTM_RECIPE
 
     settings = {**BILSTM_RECIPE, "objective": objective, "budget": Budget.share(args.share / 100), "seed": seed}
-    settings |= {"epochs": args.epochs, "patience": None, "min_epochs": min(5, args.epochs)}
+    settings |= {"epochs": args.epochs, "patience": args.epochs, "class_weight": "balanced"}  # the best epoch of all
+    settings |= {"min_epochs": min(5, args.epochs)}
     folder = args.out / "models" / f"{objective}-{seed}"
     train_ours(corpus, configure("spectra", settings), folder, resume=True, device=args.device, threads=1)
     return RationalizerAdapter(Rationalizer.load(folder, device=args.device), f"ours {objective}")
