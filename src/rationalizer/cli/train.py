@@ -199,8 +199,9 @@ def learn_from_annotations(config: Config, corpus: Corpus, chosen: Mapping[str, 
     dev loss when it starts: it keeps the last of a few epochs rather than the first one.
     """
     from rationalizer.nn import methods_for
+    from rationalizer.text.example import is_annotated
 
-    annotated = sum(bool(example.annotated) or any(getattr(example, "removed", None) or ()) for example in corpus.train)
+    annotated = sum(map(is_annotated, corpus.train))
     if not annotated or not methods_for(config.pairs)[config.method].has_annotation_loss:
         return config
     settings: dict[str, Any] = {"annotation_weight": round(ANNOTATION_WEIGHT * len(corpus.train) / annotated, 2)}

@@ -129,6 +129,11 @@ class PairExample:
 AnyExample = Example | PairExample
 
 
+def is_annotated(example: AnyExample) -> bool:
+    """Whether people marked anything in it, or unmarked words that a model had selected."""
+    return bool(example.annotated) or (isinstance(example, Example) and any(example.removed or ()))
+
+
 def with_weight(example: AnyExample, weight: Any) -> AnyExample:
     """Return the example with this weight; InputError unless it is a number of at least 0."""
     try:

@@ -10,6 +10,7 @@ from rationalizer.models.config import Config, configure
 from rationalizer.models.setting_conflicts import resolve_rationales
 from rationalizer.suggestions import did_you_mean
 from rationalizer.text import AnyExample
+from rationalizer.text.example import is_annotated
 from rationalizer.training.class_balance import training_weights
 
 
@@ -17,7 +18,7 @@ def check_corpus(corpus: Corpus, config: Config) -> None:
     """Raise ValueError if the corpus cannot be trained on with these settings."""
     if not corpus.train:
         raise ValueError(f"the corpus {corpus.name!r} has no training examples; evaluate can still score it")
-    if config.annotation_weight and not any(example.annotated for example in corpus.train):
+    if config.annotation_weight and not any(is_annotated(example) for example in corpus.train):
         kind, column = ("alignment", "alignment") if corpus.pairs else ("human rationale", "rationale_mask")
         raise ValueError(
             f"annotation_weight is {config.annotation_weight:g}, but {corpus.name!r} has no {kind} in train; name its "
