@@ -23,7 +23,7 @@ SECONDS = {
     "matching": 70,
     "graph": 30,
     "training_step": 130,
-    "training": 60,
+    "training": 90,
     "serve": 150,
     "command_line": 130,
     "explain": 60,

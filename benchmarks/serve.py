@@ -7,7 +7,7 @@ on the same server.
 
 - Latency: sequential requests, then 1,000 with 50 concurrent, from a separate process over keep-alive connections;
   texts of 18 and of 100 words. Reports lost requests and answers that differ from the model's. Target: p95 with 50
-  concurrent requests is at most 3 times the median of sequential requests.
+  concurrent requests is at most 5 (18 words) or 12 times (100 words) the median of sequential requests.
 - CPU time per request, which depends less on other programs on the machine. The last of 50 concurrent requests waits
   for all others. With P processes, each on its own core, the ratio of latencies is therefore about
   50/P × CPU time of a concurrent request / CPU time of a sequential request.
@@ -36,8 +36,8 @@ from rationalizer import Rationalizer
 from rationalizer.data import generated_reviews as reviews
 
 REQUESTS, CONCURRENT, SEQUENTIAL = 1000, 50, 200
-MAX_RATIO = 3.0
 WORDS = 100  # words per text in the longer texts
+MAX_RATIOS = {"18 words": 5.0, f"{WORDS} words": 12.0}
 LARGE, SMALL = 15, 10
 PROCESSES = max(2, min(8, (os.cpu_count() or 2) // 2))
 MEMORY_REQUESTS, STEPS = 10_000, 5
@@ -124,10 +124,9 @@ def latency(folder: Path, model: Rationalizer, kinds: dict[str, Sequence[str]]) 
                 lost = sum(answer is None for answer in [*sequential[0], *concurrent[0]])
                 wrong = _count_wrong(model, texts, concurrent[0])
                 ends.append(f"{kind}, {workers} process(es): lost {lost}, wrong {wrong}")
-    print(f"Target: p95 with {CONCURRENT} concurrent requests is at most {MAX_RATIO:g} times the sequential median.\n")
-    print_table(
-        ["texts", "processes", "concurrent", "per second", "p50 ms", "p95 ms", "p99 ms", "p95 / sequential", ""], rows
-    )
+    print(f"Target: the largest ratio of p95 with {CONCURRENT} concurrent requests to the sequential median.\n")
+    header = ["texts", "processes", "concurrent", "per second", "p50 ms", "p95 ms", "p99 ms", "p95 / sequential"]
+    print_table([*header, "target", ""], rows)
     print("\n" + "; ".join(ends) + ".\n\nCPU milliseconds per request:\n")
     if processed:
         multiple = f"{CONCURRENT} / processes × ratio"
@@ -141,8 +140,9 @@ def _times(kind: str, workers: int, sequential: Timing, concurrent: Timing) -> l
         percentiles = statistics.quantiles(seconds, n=100)
         ratio = percentiles[94] / median
         times = (1e3 * percentiles[p - 1] for p in (50, 95, 99))
-        result = "" if concurrency == 1 else verdict(ratio <= MAX_RATIO)
-        rows.append([kind, workers, concurrency, len(seconds) / total, *times, ratio, result])
+        most = MAX_RATIOS[kind]
+        target = ["", ""] if concurrency == 1 else [f"<= {most:g}", verdict(ratio <= most)]
+        rows.append([kind, workers, concurrency, len(seconds) / total, *times, ratio, *target])
     return rows
 
 

@@ -4,11 +4,14 @@
 
 - Threads: an epoch with the automatic choice, with one thread, and with all threads.
 - `batch_tokens` for texts of very different lengths, with as many words per batch as 32 texts have on average.
+- Memory: an epoch with freed memory kept, as in every training, and with freed memory returned to the system.
 """
 
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -22,6 +25,7 @@ from rationalizer.training import train
 
 TEXTS = {21: 640, 250: 160}  # number of words: number of texts
 WORTH = 1.2  # largest ratio of the automatic choice to the best choice
+LONG, KEPT_WORTH = 250, 1.3  # words per text from which keeping freed memory must be worth this factor
 BATCH, LONGEST, DIFFERENT = 32, 60, 480  # texts in a batch; reviews in a text; texts of different lengths
 
 
@@ -73,9 +77,40 @@ def batches_by_tokens() -> None:
     print_table(["", "batches", "texts per batch", "largest batch, words", "padding", "seconds"], rows)
 
 
+def kept_memory() -> None:
+    rows: list[list[object]] = []
+    for words, count in TEXTS.items():
+        corpus = corpus_of([max(1, words // 21)] * count)
+        total = sum(example.length for example in corpus.train)
+        seconds = [min(pair) for pair in zip(*(_epochs(corpus) for _ in range(2)), strict=True)]
+        ratio = seconds[0] / seconds[1]
+        target = f">= {KEPT_WORTH}" if words >= LONG else ""
+        met = verdict(ratio >= KEPT_WORTH) if target else ""
+        rows.append([words, *(total / each for each in seconds), ratio, target, met])
+    print("\nWords per CPU second of training, one thread.\n")
+    print_table(["words per text", "returned", "kept", "ratio", "target", ""], rows)
+
+
+def _epochs(corpus: Corpus) -> list[float]:
+    """Return the CPU seconds of an epoch with freed memory returned to the system, and kept."""
+    seconds = []
+    for kept in (False, True):
+        context = nullcontext() if kept else patch("rationalizer.training.trainer.freed_memory_kept", nullcontext)
+        with context:
+            times = []
+            for epochs in (1, 3):
+                config = configure("spectra", {"epochs": epochs, "batch_size": BATCH, "patience": None})
+                started = time.process_time()
+                train(corpus, config, threads=1, device="cpu", progress=False)
+                times.append(time.process_time() - started)
+        seconds.append((times[1] - times[0]) / 2)
+    return seconds
+
+
 def main() -> None:
     threads()
     batches_by_tokens()
+    kept_memory()
 
 
 if __name__ == "__main__":

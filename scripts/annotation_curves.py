@@ -5,7 +5,8 @@
 People's annotations of the data stand in for an annotator. A model is trained on labels alone; then it goes on (warm
 start) with the annotations of N of its texts, in random order or the most useful first. The data are reduced (see
 `reduce_hatexplain`, `reduce_beer` and `reduce_movies`). Every result is appended to OUT/results.jsonl at once, and the
-same command goes on from there after an interruption. Prints a table per dataset.
+same command goes on from there after an interruption. Prints a table per dataset, and draws its token-F1 into the
+folder --figures.
 """
 
 from __future__ import annotations
@@ -22,16 +23,18 @@ from typing import Any
 import numpy as np
 import torch
 
+from rationalizer.cli.train import WARM_EPOCHS, learn_from_annotations
 from rationalizer.data import Corpus, load
 from rationalizer.data.single_examples import make_example
+from rationalizer.drawing.charts import Point, Series, line_plot
 from rationalizer.inference import annotation_usefulness, evaluate, predict
+from rationalizer.metrics import Summary
 from rationalizer.models import Config, TrainedModel, configure
 from rationalizer.text import Example
 from rationalizer.training.trainer import train
 
 SIZES = (20, 50, 100, 200)
 SHOWN = ("accuracy", "token_f1", "auprc")
-EPOCHS = 5  # of a training that goes on, as in `rationalizer train FILE --from RUN`
 LAST_WORDS = 150  # of a Movies review; its verdict tends to be at the end
 
 
@@ -45,24 +48,24 @@ class Reduced:
 
 
 def reduce_hatexplain(corpus: Corpus) -> Reduced:
-    """600 training posts of each class; 300 posts of dev to stop, 800 others scored."""
+    """300 training posts of each class; 300 posts of dev to stop, 800 others scored."""
     dev = shuffled(corpus.dev)
-    return Reduced(replace(corpus, train=first_of_each(corpus, 600), dev=dev[:300]), dev[300:1100], dev[300:1100])
+    return Reduced(replace(corpus, train=first_of_each(corpus, 300), dev=dev[:300]), dev[300:1100], dev[300:1100])
 
 
 def reduce_beer(corpus: Corpus) -> Reduced:
-    """150 training reviews of each class and half of the annotated ones. The other half is scored for its words only,
+    """100 training reviews of each class and half of the annotated ones. The other half is scored for its words only,
     because nearly all of its labels are positive; the labels of 400 reviews of dev are scored instead.
     """
     annotated = shuffled([example for example in corpus.test if example.annotated])
     half, dev = len(annotated) // 2, shuffled(corpus.dev)
-    training = [*first_of_each(corpus, 150), *annotated[:half]]
+    training = [*first_of_each(corpus, 100), *annotated[:half]]
     return Reduced(replace(corpus, train=training, dev=dev[:200]), dev[200:600], annotated[half:])
 
 
 def reduce_movies(corpus: Corpus) -> Reduced:
-    """The last 150 words of 200 training reviews of each class, of 100 others to stop, and of the 200 scored."""
-    training = first_of_each(corpus, 200)
+    """The last 150 words of 150 training reviews of each class, of 100 others to stop, and of the 200 scored."""
+    training = first_of_each(corpus, 150)
     taken = {id(example) for example in training}
     others = shuffled([example for example in corpus.train if id(example) not in taken])[:100]
     scored = last_words(corpus.dev)
@@ -142,9 +145,9 @@ class Study:
         labels_only = replace(corpus, train=[unmarked(example) for example in corpus.train])
         base = self.folder / f"{self.name}-{seed}"
         first = fit(labels_only, configure("spectra", settings), run_dir=base, resume=True)  # once, then it is loaded
-        warm = {**settings, "patience": None, "epochs": EPOCHS}
+        warm = {"patience": None, "epochs": WARM_EPOCHS}
         self.score(seed, "labels only", 0, lambda: first)
-        self.score(seed, "trained on", 0, lambda: fit(labels_only, configure("spectra", warm), start=first))
+        self.score(seed, "trained on", 0, lambda: fit(labels_only, replace(first.config, **warm), start=first))
         candidates = [unmarked(corpus.train[k]) for k in self.pool]
         useful = annotation_usefulness(first, candidates, predict(first, candidates))
         ranked = {
@@ -154,9 +157,8 @@ class Study:
         for order, size in steps:
             chosen = set(ranked[order][:size].tolist())
             texts = [example if k in chosen else unmarked(example) for k, example in enumerate(corpus.train)]
-            weight = round(len(texts) / len(chosen), 2)  # as `rationalizer train FILE --from RUN` sets it
-            config = configure("spectra", {**warm, "annotation_weight": weight})
             taught = replace(corpus, train=texts)
+            config = learn_from_annotations(first.config, taught, {}, warm=True)
             self.score(seed, order, size, lambda: fit(taught, config, start=first))  # noqa: B023
 
     def table(self) -> Iterator[str]:
@@ -168,6 +170,23 @@ class Study:
             columns = [[row[name] for row in same] for name in SHOWN]
             values = [f"{mean(found):.3f} ({min(found):.3f}/{max(found):.3f})" for found in columns]
             yield f"| {key[0]} | {key[1]} | {' | '.join(values)} | {len(same)} |"
+
+    def chart(self) -> str:
+        """Token-F1 against the number of annotated texts, with the range over seeds."""
+
+        def point(size: int, order: str) -> Point:
+            same = [r["token_f1"] for r in self.rows if (r["annotated"], r["order"]) == (size, order)]
+            return Point(size, Summary.from_values(same))
+
+        sizes = sorted({row["annotated"] for row in self.rows if row["order"] == "useful"})
+        series = [
+            Series(name, tuple(point(size, order if size else "trained on") for size in (0, *sizes)))
+            for name, order in (("random order", "random"), ("useful first", "useful"))
+        ]
+        everything = point(len(self.pool), "random")
+        series.append(Series(f"all {len(self.pool)} texts", (everything,), everywhere=True))
+        title = f"{self.name}, reduced: what annotated texts buy"
+        return line_plot(series, title=title, x_label="annotated texts", y_label="token-F1")
 
 
 def fit(corpus: Corpus, config: Config, **options: Any) -> TrainedModel:
@@ -181,6 +200,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--out", type=Path, default=Path("study/curves"), help="results, and the first models")
+    parser.add_argument("--figures", type=Path, help="folder of the charts")
     args = parser.parse_args()
     torch.set_num_threads(1)
     args.out.mkdir(parents=True, exist_ok=True)
@@ -192,6 +212,9 @@ def main() -> None:
             studies[-1].run(seed, args.sizes)
     for study in studies:
         print("\n".join(study.table()))
+        if args.figures:
+            args.figures.mkdir(parents=True, exist_ok=True)
+            (args.figures / f"annotations-{study.name}.svg").write_text(study.chart(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -3,8 +3,9 @@
     python scripts/spurious_word.py DATA/hatexplain --seeds 0 1 2
 
 The word is put at a random place into 95% of the training and dev posts of one class of HateXplain and into 5% of the
-others. People's annotations of the data stand in for a person who corrects 20 posts that contain the word. The 800
-scored posts do not contain it, or all of them do. Prints one JSON object per model, then a table.
+others. A person who corrects 20 posts that contain the word is simulated in two ways: as somebody who marks what people
+marked in the data and unmarks all else that the model selected, and as somebody who unmarks the word alone. The 800
+scored posts do not contain the word, or all of them do. Prints one JSON object per model, then a table.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ from statistics import mean
 import numpy as np
 import torch
 
+from rationalizer.cli.train import WARM_EPOCHS, learn_from_annotations
 from rationalizer.constraints import Never
 from rationalizer.data import load
+from rationalizer.data.annotation_file import Annotations, mask_characters, text_row
 from rationalizer.data.single_examples import make_example
 from rationalizer.inference import evaluate, predict
 from rationalizer.models import TrainedModel, configure
-from rationalizer.text import Example
+from rationalizer.text import Example, is_punctuation
 from rationalizer.training.trainer import train
 
 WORD, CLASS = "zentrix", "hatespeech"
@@ -38,6 +41,30 @@ def plant(example: Example, place: int) -> Example:
     mask = example.annotation
     marked = None if mask is None else [*mask[:place], False, *mask[place:]]
     return make_example(tokens=tokens, mask=marked, label=example.label, rule="spaces")
+
+
+def correct(first: TrainedModel, examples: Sequence[Example], *, only_word: bool) -> list[Example]:
+    """The posts with what a person marks in them, and with the words that the person unmarks, if they count as evidence
+    (`Annotations.removed_words`)."""
+    annotations, marks, unmarked = Annotations({"rule": "spaces"}), [], []
+    for example, selected in zip(examples, predict(first, examples).selected, strict=True):
+        alone = tuple(bool(on) and token != WORD for token, on in zip(example.tokens, selected, strict=True))
+        mask = alone if only_word or example.annotation is None else example.annotation
+        words = zip(example.tokens, selected, mask, strict=True)
+        removed = [token for token, on, own in words if on and not own and not is_punctuation(token)]
+        text = text_row(replace(example, annotation=None, annotator_masks=None), tokenized=True)
+        annotations.add(text)
+        said = {"rationale_chars": mask_characters(mask, example), "removed_words": removed}
+        annotations.add({"id": text["id"], "annotator": "", **said})
+        marks.append(mask)
+        unmarked.append(removed)
+    often = annotations.removed_words()
+    print("unmarked in several posts:", often, flush=True)
+    counted = [{word for word in removed if word.casefold() in often} for removed in unmarked]
+    return [
+        replace(example, annotation=mask, removed=tuple(token in removed for token in example.tokens))
+        for example, mask, removed in zip(examples, marks, counted, strict=True)
+    ]
 
 
 def main() -> None:
@@ -70,8 +97,7 @@ def main() -> None:
         settings = {"seed": seed, "budget": corpus.budget}
         options = {"progress": False, "device": "cpu", "threads": 1}
         usable = [k for k, e in enumerate(learned) if WORD in e.tokens and e.annotated]
-        corrected = set(random.permutation(usable)[: args.corrections].tolist())
-        taught = [learned[k] if k in corrected else e for k, e in enumerate(planted.train)]
+        chosen = random.permutation(usable)[: args.corrections].tolist()
         never = (Never(words=[WORD]),)
 
         def measure(name: str, trained: TrainedModel, started: float) -> None:
@@ -97,9 +123,14 @@ def main() -> None:
         run("never planted", replace(corpus, train=[replace(e, annotation=None) for e in clean], dev=dev[:300]))
         first = run("planted", planted)
         options["start"] = first
-        warm = {"patience": None, "epochs": 5}  # as `rationalizer train FILE --from RUN` sets them
-        weight = len(taught) / len(corrected)
-        run(f"{args.corrections} corrections", replace(planted, train=taught), annotation_weight=weight, **warm)
+        warm = {"patience": None, "epochs": WARM_EPOCHS}
+        for name, only_word in (("all that people did not mark", False), ("the word alone", True)):
+            corrections = dict(
+                zip(chosen, correct(first, [learned[k] for k in chosen], only_word=only_word), strict=True)
+            )
+            taught = replace(planted, train=[corrections.get(k, e) for k, e in enumerate(planted.train)])
+            weight = learn_from_annotations(first.config, taught, {}, warm=True).annotation_weight
+            run(f"{args.corrections} posts, unmarked: {name}", taught, annotation_weight=weight, **warm)
         measure("never list, in use only", first.with_constraints(never), time.process_time())
         run("never list, trained on", planted, constraints=never, **warm)
     print(f"\n| model | {' | '.join(SHOWN)} |\n|{'---|' * (1 + len(SHOWN))}")

@@ -2,6 +2,7 @@ import json
 import multiprocessing
 import os
 import signal
+from dataclasses import replace
 
 import pytest
 
@@ -63,6 +64,24 @@ def test_several_labels_and_never(file):
     assert file.content.never_words() == ("acme", "globex")
     file.append({"annotator": "Ben", "never": []})
     assert file.content.never_words() == ("acme",)
+
+
+def test_words_that_people_unmarked_again_and_again(tmp_path):
+    texts = [text_row(make_example(text=f"{word} film, A warm {k}."), "good") for k, word in enumerate("aaab")]
+    file = AnnotationFile.open(tmp_path / "r.jsonl", HEADER, texts)
+    for k, (key, removed) in enumerate(zip(file.content.by_id, ("Film a", "film a", "film A warm", "a"), strict=True)):
+        spans = [[8, 9]] if k == 3 else []  # a word that somebody marked may be a reason elsewhere
+        row = {"id": key, "annotator": "Ana", "label": "good", "rationale_chars": spans}
+        file.append(row | {"removed_words": removed.split()})
+    assert file.content.removed_words() == {"film": 3}
+    found = read_examples(file.path, labels=Labels("classification", ("bad", "good")))
+    flagged = [[one.tokens[k] for k, on in enumerate(one.removed or ()) if on] for one in found]
+    assert flagged == [["film"], ["film"], ["film"], []]
+    path = tmp_path / "disk"
+    corpus = load(str(file.path), cache_dir=path)
+    assert sorted(bool(one.removed) for one in [*corpus.train, *corpus.dev]) == [False, True, True, True]
+    plain = [replace(example, removed=None) for example in corpus.train]
+    assert replace(corpus, train=plain).digest_with_annotations != corpus.digest_with_annotations
 
 
 def test_pairs(tmp_path):

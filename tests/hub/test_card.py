@@ -63,8 +63,11 @@ def test_edited_card_is_kept(model, tmp_path):
 def test_class_balance(model):
     """Whether classes counted equally, and classes that were never predicted, are among the limitations."""
     trained = model.trained
-    assert "counted equally" in card(trained, name="mine")
-    once = replace(trained.description, config=replace(trained.config, class_weight=None))
+    equally, once = (
+        replace(trained.description, config=replace(trained.config, class_weight=weight))
+        for weight in ("balanced", None)
+    )
+    assert "counted equally" in card(replace(trained, description=equally), name="mine")
     warned = {**trained.history, "warnings": ["the model never predicts 'x' (3 texts)"]}
     text = card(replace(trained, description=once, history=warned), name="mine")
     assert "counted equally" not in text

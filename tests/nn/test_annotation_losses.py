@@ -49,6 +49,33 @@ def test_gradient_is_that_of_the_fenchel_young_loss(method, marks):
         assert scores.grad[0, k].item() == pytest.approx(expected.item(), abs=1e-5)
 
 
+@pytest.mark.parametrize("method", ["spectra", "pair-budget"])
+def test_removed_words_give_their_weights_to_all_others(method):
+    layer, budget = EXTRACTORS[method](1), torch.tensor([2, 2])
+    mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]).bool()
+    none, removed = torch.zeros_like(mask), torch.zeros_like(mask)
+    removed[0, 1] = True
+    s = torch.tensor([[0.1, 3.0, 0.2, 2.0, 0.3], [3.0, 0.1, 0.2, 0.0, 0.0]], requires_grad=True)
+    z, _ = layer.relax(s.detach(), mask, budget, None)
+    layer.annotation_loss(Extraction(z, s), none, mask, budget, removed).sum().backward()
+    assert s.grad[1].abs().max() < 1e-6  # nothing is known about the other text
+    assert s.grad[0, 1] > 0
+    assert s.grad[0, [0, 2, 3, 4]].numpy() == pytest.approx(-s.grad[0, 1].item() / 4, abs=1e-6)
+
+
+def test_annotated_words_are_not_removed():
+    model = highlight_model("spectra").eval()
+    words = model.encoder.collate(texts())
+    some = words.mask & (torch.arange(words.mask.shape[1]) < 3)
+    output = model(words, budget=Budget.share(0.5))
+    without, both = (model.annotation_loss(output, some, removed) for removed in (None, some))
+    assert torch.equal(without, both)
+    assert model.annotation_loss(output, torch.zeros_like(some), some).count_nonzero() > 0
+    attention = highlight_model("sparsemax").eval()  # lowers all words without an annotation anyway
+    output = attention(words, budget=Budget.share(0.5))
+    assert torch.equal(*(attention.annotation_loss(output, some, removed) for removed in (None, ~some)))
+
+
 def test_target_is_the_nearest_feasible_alignment():
     generator = np.random.default_rng(0)
     cells = [(i, j) for i in range(3) for j in range(3)]

@@ -52,6 +52,8 @@ def test_endpoints(file, spectra_run):
         for chosen, f1 in ((own, 1), (words.keys() - own, 0), (own, 1)):
             client.post("/annotations", json={**body, "rationale_chars": [words[k] for k in chosen]})
             assert client.get("/agreement").json()[0]["token_f1"] == f1
+            tokens = [shown["parts"][0]["text"][slice(*words[k])] for k in own]
+            assert last(file).get("removed_words", []) == sorted(set(tokens) if chosen != own else set())
         client.post("/annotations", json=body)
         assert client.get("/agreement").json() == [agreement]
 
@@ -155,7 +157,8 @@ def test_marking_by_mouse_and_keyboard(page, address, file):
     assert [example.tokens[k] for k in example.annotated] == ["The", "acme", "spotless"]
 
     page.get_by_role("button", name="Not enough here").click()
-    page.get_by_role("button", name="Save and go on").click()
+    expect(page.locator("#labels [aria-pressed=true]")).to_have_count(0)
+    page.keyboard.press("Enter")  # saves, and does not click the button again
     expect(page.locator(".word.never")).to_have_text(["Acme"])  # wherever it is
     assert last(file)["not_enough"] is True
     page.reload()

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from rationalizer.data import Corpus
 from rationalizer.data import generated_pairs as pairs
 from rationalizer.data import generated_reviews as reviews
-from rationalizer.inference import evaluate
+from rationalizer.data.single_examples import make_example
+from rationalizer.inference import evaluate, predict
 from rationalizer.models import TrainedModel, configure
 from rationalizer.models.format_upgrade import ADDED_SETTINGS
 from rationalizer.training import train
@@ -18,6 +20,27 @@ from tests.training.interrupted import SMALL
 @pytest.fixture(scope="module")
 def texts() -> Corpus:
     return reviews(train=128, dev=32, test=0)
+
+
+def test_removed_words_lose_their_place(texts):
+    """A word that is in all texts, and that nobody marks, is selected until people unmark it in some texts."""
+
+    def planted(example, *, removed):
+        tokens = ("acme", *example.tokens)
+        flags = tuple(token == "acme" for token in tokens) if removed else None
+        plain = make_example(tokens=list(tokens), mask=[0] * len(tokens), label=example.label, rule="spaces")
+        return replace(plain, removed=flags)
+
+    def selected(removed):
+        corpus = replace(texts, rule="spaces")
+        split = [planted(example, removed=removed and k % 2 == 0) for k, example in enumerate(texts.train)]
+        dev = [planted(example, removed=False) for example in texts.dev]
+        split[1] = replace(split[1], annotation=(True, *split[1].annotation[1:]))  # there is an annotation either way
+        trained = fit(replace(corpus, train=split, dev=dev), annotation_weight=3, epochs=2, patience=None)
+        return np.mean([words[0] for words in predict(trained, dev).selected])
+
+    assert selected(removed=True) == 0
+    assert selected(removed=False) > 0
 
 
 def without_classes(corpus: Corpus) -> Corpus:

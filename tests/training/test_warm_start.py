@@ -9,7 +9,7 @@ from rationalizer.data.annotation_file import AnnotationFile, mask_characters, t
 from rationalizer.data.single_examples import make_example
 from rationalizer.models import TrainedModel
 from rationalizer.training.trainer import train
-from tests.cli.calls import refused, run
+from tests.cli.calls import run
 
 CORPUS = generated_reviews(train=60, dev=20, test=20, seed=3)
 
@@ -84,6 +84,7 @@ def test_train_from_annotations(tmp_path, spectra_run):
     file = AnnotationFile.open(tmp_path / "x.annotated.jsonl", header, texts)
     for example in CORPUS.train[::2]:
         row = {"label": CORPUS.classes[example.label], "rationale_chars": mask_characters(example.annotation, example)}
+        row["removed_words"] = ["Acme", "the"]
         file.append({"id": text_id([example.text]), "annotator": "Ana", **row})
     file.append({"annotator": "Ana", "never": ["Lovely"]})
 
@@ -91,15 +92,15 @@ def test_train_from_annotations(tmp_path, spectra_run):
     printed = run("train", file.path, "--from", spectra_run, "--out", out, "--set", "epochs=1").output
     assert "Annotated: 30 texts by Ana" in printed
     assert "never selected: lovely" in printed
+    assert "acme (30 texts); --constraint never=words:acme excludes" in " ".join(printed.split())
     assert "before" in printed
     assert "Now selected" in printed
     assert "what changed" in (out / "change.html").read_text()
     taught = Rationalizer.load(out)
-    assert 1.5 < taught.config.annotation_weight < 2.5  # half of the texts are annotated
+    assert 4.5 < taught.config.annotation_weight < 7.5  # half of the texts are annotated
     assert taught.config.patience is None
     assert taught.explain("lovely lovely room with kind staff").spans
     assert "lovely" not in str(taught.explain("A lovely room with kind staff.").spans)
 
-    assert "network" in refused(
-        "train", file.path, "--from", spectra_run, "--out", tmp_path / "no", "--set", "hidden=9"
-    )
+    wrong = run("train", file.path, "--from", spectra_run, "--out", tmp_path / "no", "--set", "hidden=9", code=2)
+    assert "network" in wrong.stderr.rpartition("error: ")[2]

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from rationalizer.models import Config, TrainedModel
 
 WARM_EPOCHS = 5  # of a training that goes on from a model, with annotations
+HINTED = 5  # words that people unmarked again and again
+ANNOTATION_WEIGHT = 3.0  # of all annotations together, in proportion to all labels
 
 
 @command(
@@ -141,9 +143,10 @@ def train(
     if is_first:
         out.print(_describe_task(corpus), markup=False)
         out.print(_describe_corpus(corpus, config, generated=data.source in GENERATED), markup=False)
-        notes = (corpus.blank_tokens_note(), rare_classes_note(corpus))
+        notes: tuple[str, ...] = (corpus.blank_tokens_note(), rare_classes_note(corpus))
         if annotations is not None:
             out.print(_describe_annotations(annotations, config), markup=False)
+            notes += (_never_hint(annotations),)
         warn([*corpus.skipped, *_word_splitting_hint(corpus), *filter(None, notes)])
         out.print(f"{describe_method(config)}, seed {config.seed}: {folder}")
     # Lazy, because training shows a bar of its own first.
@@ -192,15 +195,15 @@ def list_first(names: Sequence[str]) -> list[str]:
 def learn_from_annotations(config: Config, corpus: Corpus, chosen: Mapping[str, Any], *, warm: bool) -> Config:
     """The config for an annotation file, in which people have annotated some texts: all settings but the chosen ones.
 
-    The annotations weigh as much as the labels, however few they are. A model that goes on is at its best dev loss when
-    it starts: it keeps the last of a few epochs rather than the first one.
+    The annotations weigh three times as much as the labels, however few they are. A model that goes on is at its best
+    dev loss when it starts: it keeps the last of a few epochs rather than the first one.
     """
     from rationalizer.nn import methods_for
 
-    annotated = sum(bool(example.annotated) for example in corpus.train)
+    annotated = sum(bool(example.annotated) or any(getattr(example, "removed", None) or ()) for example in corpus.train)
     if not annotated or not methods_for(config.pairs)[config.method].has_annotation_loss:
         return config
-    settings: dict[str, Any] = {"annotation_weight": round(len(corpus.train) / annotated, 2)}
+    settings: dict[str, Any] = {"annotation_weight": round(ANNOTATION_WEIGHT * len(corpus.train) / annotated, 2)}
     if warm:
         first = config.objective_options.get("full_text_epochs", 0)
         settings |= {"patience": None, "epochs": first + WARM_EPOCHS}
@@ -215,6 +218,20 @@ def _describe_annotations(annotations: Annotations, config: Config) -> str:
     parts += [f"annotation_weight={config.annotation_weight:g}", f"{stop} of {config.epochs} epochs is kept"]
     words = annotations.never_words()
     return "; ".join([*parts, f"never selected: {', '.join(words)}"] if words else parts)
+
+
+def _never_hint(annotations: Annotations) -> str:
+    """A note on the words that people unmarked again and again; empty if there are none."""
+    from rationalizer.constraints.stopwords import STOPWORDS
+
+    known = {*STOPWORDS, *annotations.never_words()}
+    found = annotations.removed_words().items()
+    often = [(word, count) for word, count in found if word not in known and "," not in word][:HINTED]
+    if not often:
+        return ""
+    listed = ", ".join(f"{word} ({count_of(count, 'text')})" for word, count in often)
+    remedy = f"--constraint never=words:{','.join(word for word, _ in often)}"
+    return f"note: people unmarked these words and never marked them: {listed}; {remedy} excludes them everywhere"
 
 
 def _describe_task(corpus: Corpus) -> str:

@@ -8,8 +8,9 @@ a person said about a text, and a person's list of words that must never count:
     {"id": "0f3a…", "annotator": "Ana", "label": "good", "rationale_chars": [[2, 6]], "seconds": 4.1, "time": "…"}
     {"annotator": "Ana", "never": ["acme"]}
 
-A person's last line about a text holds, and so does the last list. All functions that read tables read such a file as a
-table with one row per text (see `Annotations.rows`).
+An annotation may also have `removed_words`: those that were marked when the person saw the text, because a model had
+selected them, and that the person unmarked. A person's last line about a text holds, and so does the last list. All
+functions that read tables read such a file as a table with one row per text (see `Annotations.rows`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,12 +30,14 @@ from threading import RLock
 from typing import IO, Any
 
 from rationalizer.data.safe_json import parse_json
+from rationalizer.data.single_examples import example_from_known_row
 from rationalizer.text.errors import DataError, short_repr
 from rationalizer.text.example import AnyExample, Example, PairExample
 
 FORMAT, VERSION = "annotations", 1
 START = b'{"rationalizer": "annotations"'  # of the file
 OTHER_FILE = "choose another file"
+OFTEN = 3  # texts in which a word must have been unmarked to be evidence that it is no reason
 Row = dict[str, Any]
 
 
@@ -57,7 +60,7 @@ def _are_words(value: Any) -> bool:
 _FITS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("id", "annotator", "time", "rule", "task"), lambda value: isinstance(value, str)),
     **dict.fromkeys(("pairs", "multi", "not_enough"), lambda value: isinstance(value, bool)),
-    **dict.fromkeys(("classes", "never"), _are_words),
+    **dict.fromkeys(("classes", "never", "removed_words"), _are_words),
     "seconds": lambda value: is_number(value) and value >= 0,
 }
 HEADER_KEYS = {"pairs", "multi", "task", "rule", "classes"}
@@ -111,12 +114,31 @@ class Annotations:
         Texts in which most people found too little to decide are left out, and so are texts without a label if others
         have one.
         """
-        found = [row for row in map(self.merge, self.texts) if row is not None]
+        removed = self.removed_words()
+        found = [row for text in self.texts if (row := self.merge(text, removed)) is not None]
         labelled = any(row.get("label") not in (None, "") for row in found)
         return (row for row in found if not labelled or row.get("label") not in (None, ""))
 
-    def merge(self, text: Row) -> Row | None:
-        """The row of a text: what the data and all its annotators say; None if most of them found too little."""
+    def removed_words(self) -> dict[str, int]:
+        """The words that people unmarked in several texts and marked in none, each with its number of texts, the most
+        frequent first. Others, which people marked elsewhere or unmarked only once or twice, may be reasons.
+        """
+        counts: Counter[str] = Counter()
+        for people in self.people.values():
+            counts.update({word.casefold() for row in people.values() for word in row.get("removed_words", ())})
+        often = {word: count for word, count in counts.most_common() if count >= OFTEN}
+        for key in self.people.keys() & self.by_id.keys() if often else ():
+            with suppress(DataError):  # those who read the rows report it
+                row = self.merge(self.by_id[key])
+                example = None if row is None else example_from_known_row(row, None, self.header["rule"])
+                if isinstance(example, Example):
+                    for k in example.annotated:
+                        often.pop(example.tokens[k].casefold(), None)
+        return often
+
+    def merge(self, text: Row, removed: Collection[str] = ()) -> Row | None:
+        """The row of a text: what the data and all its annotators say, with those of the `removed` words that somebody
+        unmarked in it; None if most of them found too little."""
         row = {name: value for name, value in text.items() if name != "id"}
         everyone = list(self.people.get(text["id"], {}).values())
         people = [each for each in everyone if not each.get("not_enough")]
@@ -131,6 +153,8 @@ class Annotations:
             row["alignment"] = sorted({tuple(link) for each in people for link in each.get("alignment", ())})
         elif people:
             row["rationale_chars"] = [each.get("rationale_chars", []) for each in people]
+            own = {word.casefold() for each in people for word in each.get("removed_words", ())}
+            row |= {"removed_words": sorted(own.intersection(removed))} if own.intersection(removed) else {}
         return row
 
 

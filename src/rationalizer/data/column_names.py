@@ -19,9 +19,10 @@ _SIDES = (("premise", "premise_tokens"), ("hypothesis", "hypothesis_tokens"))
 _RATIONALES = ("rationale_spans", "rationale_mask", "rationale_chars", "rationale_masks")
 ANNOTATIONS = {
     *_RATIONALES,
+    "removed_words",
     "alignment",
 }  # models are scored on them, and learn from them only if `annotation_weight` is set
-_OF_TEXTS = (*_TEXT, *_RATIONALES, "sentence_lengths")
+_OF_TEXTS = (*_TEXT, *_RATIONALES, "removed_words", "sentence_lengths")
 _OF_PAIRS = (*_SIDES[0], *_SIDES[1], "alignment", "premise_chars", "hypothesis_chars", "group")
 
 
@@ -43,6 +44,7 @@ class Columns:
     rationale_mask: str | None = "rationale_mask"
     rationale_chars: str | None = "rationale_chars"
     rationale_masks: str | None = "rationale_masks"
+    removed_words: str | None = "removed_words"
     sentence_lengths: str | None = "sentence_lengths"
     premise: str | None = "premise"
     hypothesis: str | None = "hypothesis"
@@ -108,7 +110,7 @@ class Columns:
 
     def without_annotations(self) -> Columns:
         """The columns of the texts alone: no labels, annotations or alignments."""
-        return replace(self, **dict.fromkeys(("label", *_RATIONALES, "alignment", "group")))
+        return replace(self, **dict.fromkeys(("label", *_RATIONALES, "removed_words", "alignment", "group")))
 
     @property
     def are_pairs(self) -> bool:

@@ -93,7 +93,9 @@ class Corpus:
         sha = hashlib.sha256(self.digest.encode())
         for split in (self.train, self.dev):
             for example in split:
-                sha.update(f"{example.annotated}\n".encode())
+                removed = getattr(example, "removed", None) or ()
+                words = f"-{[k for k, on in enumerate(removed) if on]}" if any(removed) else ""
+                sha.update(f"{example.annotated}{words}\n".encode())
             sha.update(b"\x1e")
         return sha.hexdigest()
 

@@ -21,6 +21,7 @@ _TEXT_COLUMNS = {
     "annotation": pa.large_binary(),
     "sentence_lengths": pa.large_list(pa.int32()),
     "annotator_masks": pa.large_list(pa.large_binary()),
+    "removed": pa.large_binary(),
     "weight": pa.float64(),
     "label_annotations": pa.large_binary(),  # JSON: the indices of the annotated tokens of each label
 }
@@ -45,6 +46,7 @@ def encode(examples: Sequence[AnyExample], schema: pa.Schema) -> pa.RecordBatch:
             columns[f"{side}sentence_lengths"].append(text.sentence_lengths)
             masks = None if text.annotator_masks is None else list(map(bytes, text.annotator_masks))
             columns[f"{side}annotator_masks"].append(masks)
+            columns[f"{side}removed"].append(None if text.removed is None else bytes(text.removed))
             columns[f"{side}weight"].append(text.weight)
             columns[f"{side}label_annotations"].append(_to_json(text.label_annotations))
         if isinstance(example, PairExample):
@@ -82,6 +84,7 @@ class _TextColumns:
         self._annotation = _Binary(batch[f"{side}annotation"])
         self._sentence_lengths = _IntegerLists(batch[f"{side}sentence_lengths"])
         self._annotator_masks = batch[f"{side}annotator_masks"]
+        self._removed = _Binary(batch[f"{side}removed"])
         self._weights = batch[f"{side}weight"]
         self._has_annotators = self._annotator_masks.null_count < len(batch)
         self._by_label = _Binary(batch[f"{side}label_annotations"])
@@ -89,7 +92,7 @@ class _TextColumns:
     def decode(self, row: int, label: LabelValue) -> Example:
         text = _to_text(self._text[row]) or ""
         spans = _in_pairs(self._offsets[row] or [])
-        annotation, sentences = self._annotation[row], self._sentence_lengths[row]
+        annotation, removed, sentences = self._annotation[row], self._removed[row], self._sentence_lengths[row]
         annotators = self._annotator_masks[row].as_py() if self._has_annotators else None
         return Example(
             text,
@@ -101,6 +104,7 @@ class _TextColumns:
             None if annotators is None else tuple(tuple(map(bool, mask)) for mask in annotators),
             weight=self._weights[row].as_py(),
             label_annotations=_from_json(_to_text(self._by_label[row]), len(spans)),
+            removed=None if removed is None else tuple(map(bool, removed)),
         )
 
 

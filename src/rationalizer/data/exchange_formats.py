@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 from rationalizer.data.annotation_file import AnnotationFile, Annotations, Row, read_annotations, text_row
 from rationalizer.data.single_examples import example_from_known_row, make_example
 from rationalizer.data.table_files import read_table
-from rationalizer.text.errors import DataError
+from rationalizer.text.errors import DataError, InputError, short_repr
 from rationalizer.text.example import Example
 
 Format = Literal["rationalizer", "label-studio", "prodigy", "doccano", "eraser"]
@@ -38,7 +38,10 @@ def detect_format(path: Path) -> Format:
         return "eraser"
     if columns & {"spans", "answer"}:
         return "prodigy"
-    if columns & {"entities", "cats"} or any(isinstance(row.get("label"), list) for row in table.rows):
+    if {"annotation_id", "lead_time"} <= columns:
+        raise DataError("this is Label Studio's JSON-MIN", "export the project as JSON", path=path)
+    lists = [row.get(name) for row in table.rows for name in ("label", "labels")]
+    if columns & {"entities", "cats"} or any(isinstance(value, list) for value in lists):
         return "doccano"
     known = ", ".join(get_args(Format))
     raise DataError(f"the file is in none of the formats {known}", "name its format (--from)", path=path)
@@ -52,12 +55,24 @@ def read_exchange(path: str | Path, kind: Format | None = None) -> list[Row]:
     items = [] if kind == "rationalizer" else read_table(path).rows
     for number, item in enumerate(items, 1):
         try:
-            rows += _READERS[kind](item, path)
-        except (KeyError, TypeError, IndexError, AttributeError) as error:
+            rows += map(_checked, _READERS[kind](item, path))
+        except InputError as error:
+            raise DataError.from_error(error, path=path, row=number) from None
+        except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
             raise DataError(
                 f"not {kind}'s format: {error!r}", "name its format (--from)", path=path, row=number
             ) from None
     return rows if kind != "rationalizer" else list(_own_rows(path))
+
+
+def _checked(row: Row) -> Row:
+    """The row with each span once and without empty ones, as ERASER's Movies have them and a click in Label Studio
+    leaves one; DataError if a span is outside of the text."""
+    if "rationale_chars" not in row:
+        return row
+    spans = [[start, end] for start, end in dict.fromkeys(map(tuple, row["rationale_chars"])) if start != end]
+    make_example(text=row.get("text"), tokens=row.get("tokens"), characters=spans)
+    return {**row, "rationale_chars": spans}
 
 
 def convert(source: str | Path, target: str | Path, to: Format, kind: Format | None = None) -> int:
@@ -90,14 +105,12 @@ def _lines(rows: list[Row], known: Mapping[str, Any]) -> Iterator[Row]:
             seen.add(text["id"])
             yield text
         if row["annotator"]:
-            spans = [list(span) for span in row.get("rationale_chars", [])]
-            make_example(text=example.text, characters=spans)  # raises if a span is outside
             facts = {"seconds": row.get("seconds", 0), "time": row.get("time", "")}
             yield {
                 "id": text["id"],
                 "annotator": row["annotator"],
                 "label": row.get("label"),
-                "rationale_chars": spans,
+                "rationale_chars": row.get("rationale_chars", []),
             } | facts
 
 
@@ -140,19 +153,35 @@ def _from_utf16(text: str, start: int, end: int, marked: str | None) -> list[int
 
 
 def _read_label_studio(task: Row, path: Path) -> Iterator[Row]:
-    text = next(value for value in (task["data"].get("text"), *task["data"].values()) if isinstance(value, str))
+    texts = [value for value in task["data"].values() if isinstance(value, str)]
+    if not texts:
+        raise DataError("the task has no text", "export tasks with a text")
+    text = task["data"]["text"] if isinstance(task["data"].get("text"), str) else max(texts, key=len)
     found = [each for each in task.get("annotations") or [] if not each.get("was_cancelled")]
     given = task["data"].get("label")
     if not found or given is not None:
         yield {"text": text, "annotator": None, "label": given}
     for each in found:
-        by = each.get("completed_by", UNKNOWN)
-        person = str(by.get("email", by.get("id", UNKNOWN)) if isinstance(by, dict) else by)
-        values = [item["value"] for item in each["result"]]
-        labels = [choice for value in values for choice in value.get("choices", ())]
-        marked = [value for value in values if "start" in value]
-        spans = [_from_utf16(text, value["start"], value["end"], value.get("text")) for value in marked]
-        yield {"text": text, "annotator": person, "label": _single(labels), "rationale_chars": spans}
+        by = each.get("completed_by") or UNKNOWN
+        person = (by.get("email") or by.get("id") or UNKNOWN) if isinstance(by, dict) else by
+        values = [item["value"] for item in each.get("result") or () if "value" in item]  # relations have none
+        # A choice about a region is none about the text.
+        labels = [choice for value in values if "start" not in value for choice in value.get("choices", ())]
+        spans = [_studio_span(text, value) for value in values if "start" in value]
+        yield {"text": text, "annotator": str(person), "label": _single(labels), "rationale_chars": spans}
+
+
+def _studio_span(text: str, value: Row) -> list[int]:
+    place = value.get("globalOffsets") or value  # beside the place in an HTML document
+    if not isinstance(place["start"], int) or not isinstance(place["end"], int):
+        raise DataError(f"the region {short_repr(value)} has no place in the text", "annotate plain texts (<Text>)")
+    marked = value.get("text")
+    if marked is not None:  # Label Studio writes the two characters \\n for a line break
+        marked = marked if marked in text else marked.replace("\\n", "\n")
+    start, end = _from_utf16(text, place["start"], place["end"], marked)
+    if marked is not None and text[start:end] != marked:
+        raise DataError(f"{short_repr(marked)} is not at {start} to {end} of the text", "annotate plain texts (<Text>)")
+    return [start, end]
 
 
 def _write_label_studio(annotations: Annotations, path: Path) -> None:
@@ -187,7 +216,7 @@ def _read_prodigy(item: Row, path: Path) -> Iterator[Row]:
     if item.get("answer", "accept") != "accept":
         return
     spans = [[span["start"], span["end"]] for span in item.get("spans") or ()]
-    label = _single(_as_list(item.get("accept") or item.get("label")))
+    label = _single(list(map(str, _as_list(item.get("accept") or item.get("label")))))
     person = item.get("_annotator_id") or item.get("_session_id") or UNKNOWN
     is_annotated = "answer" in item or bool(spans)
     yield {
@@ -217,10 +246,13 @@ def _write_prodigy(annotations: Annotations, path: Path) -> None:
 
 
 def _read_doccano(item: Row, path: Path) -> Iterator[Row]:
-    entities = [(each["start_offset"], each["end_offset"], each["label"]) for each in item.get("entities") or ()]
-    listed = _as_list(item.get("label"))
+    keys = ("start_offset", "end_offset", "label")
+    listed = [*(item.get("entities") or ()), *_as_list(item.get("label")), *_as_list(item.get("labels"))]
+    entities = [tuple(each[key] for key in keys) for each in listed if isinstance(each, Mapping)]
     entities += [tuple(each) for each in listed if isinstance(each, (list, tuple))]
-    labels = [*(item.get("cats") or ()), *(each for each in listed if isinstance(each, str))]
+    cats = item.get("cats") or ()  # names, or as in spaCy the probability of each
+    named = [name for name, share in cats.items() if share > 0.5] if isinstance(cats, Mapping) else list(cats)
+    labels = [*named, *(each for each in listed if isinstance(each, str))]
     labels = labels or sorted({name for *_, name in entities if name != MARK})
     spans = [[start, end] for start, end, _ in entities]
     label = _single(labels)
@@ -249,9 +281,12 @@ def _write_doccano(annotations: Annotations, path: Path) -> None:
 
 def _read_eraser(item: Row, path: Path) -> Iterator[Row]:
     evidences = [each for group in item["evidences"] for each in group]
-    document = (
-        path.parent / "docs" / str({each["docid"] for each in evidences or [{"docid": item["annotation_id"]}]}.pop())
-    )
+    documents = {each["docid"] for each in evidences} or set(item.get("docids") or [item["annotation_id"]])
+    if len(documents) > 1:
+        raise DataError(f"the evidence is in {len(documents)} documents", "convert rows with one document")
+    document = path.parent / "docs" / str(documents.pop())
+    if not document.is_file():
+        raise DataError(f"there is no file {document}", "put the folder docs beside the file")
     tokens = document.read_text(encoding="utf-8").split()
     spans = [(each["start_token"], each["end_token"]) for each in evidences]
     example = make_example(tokens=tokens, spans=[span for span in spans if span[0] < span[1]])

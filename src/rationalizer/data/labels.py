@@ -130,9 +130,8 @@ class Labels:
         raise DataError(f"the label {label!r} is unknown", f"the classes are {', '.join(self.classes)}")
 
     def _is_index(self, number: int) -> bool:
-        """Whether a number that is no class is the index of one: the classes have other names."""
-        numbered = all(_INTEGER.fullmatch(name) for name in self.classes)
-        return 0 <= number < len(self.classes) and not numbered
+        """Whether a number means the class at this index: not all classes are named by numbers."""
+        return 0 <= number < len(self.classes) and not all(map(_INTEGER.fullmatch, self.classes))
 
 
 def _value(label: int | float) -> float:
@@ -203,8 +202,8 @@ def _names(values: Any) -> Names:
         names.append(str(plain(value)))
     twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
     if twice is not None:
-        numbers = "; give a 0/1 matrix as an array, in a file as a column for each label"
-        numbers = numbers if set(names) <= {"0", "1"} else ""
+        is_matrix = set(names) <= {"0", "1"}
+        numbers = "; give a 0/1 matrix as an array, in a file as a column for each label" if is_matrix else ""
         raise DataError(f"the label {twice!r} comes twice in {short_repr(list(values))}", f"name it once{numbers}")
     return Names(sorted(names))
 
@@ -364,15 +363,11 @@ def _infer_several(
                 first._encode_cells(row)
             except DataError as error:
                 raise MixedLabels(error.problem, error.remedy, k) from None
-    columns = {
-        name: [
-            v
-            for row in rows
-            for n, v in zip(row.names or names, row.values, strict=True)
-            if n == name and v is not None
-        ]
-        for name in names
-    }
+    columns: dict[str, list[Label]] = {name: [] for name in names}
+    for row in rows:
+        for name, value in zip(row.names or names, row.values, strict=True):
+            if value is not None and name in columns:
+                columns[name].append(value)
     if empty := [name for name, column in columns.items() if not column]:
         raise DataError(f"no row has a value for {empty[0]!r}", "leave the column out")
     if task in (None, "multi-label"):

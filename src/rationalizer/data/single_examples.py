@@ -33,6 +33,7 @@ def make_example(
     mask: Any = None,
     masks: Any = None,
     characters: Any = None,
+    removed_words: Any = None,
     sentence_lengths: Any = None,
     label: LabelValue = None,
     rule: SplitRule = "words",
@@ -49,6 +50,7 @@ def make_example(
         masks: one such mask per annotator; the annotation is their union.
         characters: annotation as half-open character spans, or one list of them per annotator; every token that
             overlaps one is annotated.
+        removed_words: words that a model had selected in this text and people unmarked.
         sentence_lengths: the number of tokens of each sentence.
         label: the encoded label.
         rule: how the text is split into words.
@@ -94,8 +96,13 @@ def make_example(
             by_label = parse_by_label(value, parse)
             annotation = parse(value) if by_label is None else tuple(map(any, zip(*by_label.values(), strict=True)))
             break
+    removed = None
+    if removed_words is not None:
+        names = {str(word).casefold() for word in parse_list(removed_words, "the removed words")}
+        removed = tuple(word.casefold() in names for word in words)
     lengths = None if sentence_lengths is None else _parse_sentence_lengths(sentence_lengths)
-    return Example(text or "", words, offsets, label, annotation, lengths, annotator_masks, label_annotations=by_label)
+    known: dict[str, Any] = {"annotator_masks": annotator_masks, "label_annotations": by_label, "removed": removed}
+    return Example(text or "", words, offsets, label, annotation, lengths, **known)
 
 
 def _parse_characters(characters: Any) -> Sequence[Any] | None:
@@ -169,6 +176,7 @@ def example_from_row(row: dict[str, Any], columns: Columns, labels: Labels | Non
         mask=cell(columns.rationale_mask),
         masks=cell(columns.rationale_masks),
         characters=cell(columns.rationale_chars),
+        removed_words=cell(columns.removed_words),
         sentence_lengths=cell(columns.sentence_lengths),
         label=label,
         rule=rule,

@@ -41,7 +41,7 @@ from rationalizer.text.word_splitting import rule_version
 LARGE = 100_000_000
 PACKED = 4  # approximate ratio by which Parquet and .gz files grow when they are unpacked
 ROW = 70  # bytes as which a row counts at least: in memory, a short text takes ten times as much
-LAYOUT = 5  # version of the cache format; caches in another format are not used
+LAYOUT = 6  # version of the cache format; caches in another format are not used
 RECORD = "record.json"
 ABANDONED = 24 * 3600  # seconds without a write after which a half-written cache is deleted
 REPORT_EVERY = 1000  # rows

@@ -5,8 +5,8 @@ for the best configuration under the current multipliers, and adds it; if no ora
 over the known configurations is optimal over all.
 
 If no variable is in two structured factors, each round continues from the exact solution of the one before. Otherwise,
-and in linear programs, there are many optimal multipliers, of which central ones lead to good configurations sooner than
-extreme ones; so early rounds stop an interior point far from the boundary instead.
+and in linear programs, there are many optimal multipliers, of which central ones lead to good configurations sooner
+than extreme ones; so early rounds stop an interior point far from the boundary instead.
 """
 
 from __future__ import annotations

@@ -37,6 +37,7 @@ class Batch:
     index: Tensor  # (batch,) int64: position of each example in its dataset
     constraints: LayerConstraints | PairLayerConstraints | None = None
     annotation: Tensor | None = None  # (batch, n) bool; (batch, labels, n) for each label; (batch, m, n) for pairs
+    removed: Tensor | None = None  # (batch, n) bool: words of a model's rationale that people unmarked
     weights: Tensor | None = None  # (batch,) float32 factors of the losses; None: all 1
     share: float = 1.0  # size of this shard relative to the whole batch
 
@@ -46,7 +47,9 @@ class Batch:
         annotation = None if self.annotation is None else self.annotation.to(device)
         texts = tuple(words.to(device) for words in self.texts)
         weights = None if self.weights is None else self.weights.to(device)
+        removed = None if self.removed is None else self.removed.to(device)
         moved: dict[str, Any] = {"labels": labels, "constraints": constraints, "annotation": annotation}
+        moved["removed"] = removed
         return replace(self, texts=texts, weights=weights, **moved)
 
     def __len__(self) -> int:
@@ -83,7 +86,8 @@ def collate(
     built = None if constraints is None else constraints(examples, [words.counted for words in texts])
     labels = _labels([example.label for example in members])
     annotation = _annotation(members, texts, annotations) if annotations else None
-    return Batch(texts, labels, index, built, annotation, _weights(members))
+    removed = _removed(members, texts[0]) if annotations is True else None
+    return Batch(texts, labels, index, built, annotation, removed, _weights(members))
 
 
 def _weights(examples: Sequence[AnyExample]) -> Tensor | None:
@@ -104,6 +108,17 @@ def _annotation(examples: Sequence[AnyExample], texts: Sequence[WordBatch], whic
         for index in example.annotated:
             row[index] = True
     return torch.from_numpy(annotation)
+
+
+def _removed(examples: Sequence[AnyExample], words: WordBatch) -> Tensor | None:
+    """Which words people unmarked; None if there is no such word in the batch."""
+    found = [getattr(example, "removed", None) or () for example in examples]
+    if not any(map(any, found)):
+        return None
+    removed = torch.zeros_like(words.mask)
+    for row, own in zip(removed, found, strict=True):
+        row[: len(own)] = torch.tensor(own, dtype=torch.bool)
+    return removed
 
 
 def _labels(labels: Sequence[LabelValue]) -> Tensor | None:

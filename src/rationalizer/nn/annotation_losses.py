@@ -41,6 +41,13 @@ def prioritize_words(
     return known + step * annotation
 
 
+def move_weights(z: Tensor, source: Tensor, target: Tensor) -> Tensor:
+    """The selection whose `source` words have given their weights to the `target` words, in equal parts. Nobody knows
+    which words should take their place, and the total stays, so that the budget remains filled."""
+    moved = (z * source).sum(-1, keepdim=True) / target.sum(-1, keepdim=True).clamp(min=1)
+    return z * ~source + moved * target
+
+
 def prioritize_links(scores: Tensor, annotation: Tensor, possible: Tensor) -> Tensor:
     """Scores under which the best alignment is the feasible one that differs from the annotation in the fewest links;
     the original scores break ties."""

@@ -74,14 +74,18 @@ class Model(nn.Module):
         """The loss to minimise, from the (batch,) losses of the task."""
         return self.method.loss(output.selection, task_loss, *output.masks, output.budget)
 
-    def annotation_loss(self, output: Output, annotation: Tensor) -> Tensor:
-        """(batch,) distance of the scores from selecting the annotated words (batch, n), or pairs (batch, m, n), bool;
-        0 if no selectable word is annotated."""
+    def annotation_loss(self, output: Output, annotation: Tensor, removed: Tensor | None = None) -> Tensor:
+        """(batch,) distance of the scores from selecting the annotated words (batch, n), or pairs (batch, m, n), bool,
+        and none of the removed words; 0 if no selectable word is annotated or removed."""
         masks = output.masks
         annotation = annotation.reshape(output.selection.scores.shape)  # a row for each label, if it has its own
         annotation = annotation & (masks[0] if len(masks) == 1 else masks[0][:, :, None] & masks[1][:, None, :])
-        losses = self.method.annotation_loss(output.selection, annotation, *masks, output.budget)
-        return torch.where(annotation.flatten(1).any(1), losses, 0.0)
+        known, options = annotation, {}
+        if removed is not None and self.method.learns_removed:
+            options["removed"] = removed & masks[0] & ~annotation
+            known = annotation | options["removed"]
+        losses = self.method.annotation_loss(output.selection, annotation, *masks, output.budget, **options)
+        return torch.where(known.flatten(1).any(1), losses, 0.0)
 
     def size(self, output: Output) -> Tensor:
         """(batch,) how much is selected: the share of a text's words, or the number of pairs."""

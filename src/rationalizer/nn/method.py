@@ -63,6 +63,7 @@ class Method(nn.Module):
     name: ClassVar[str]
     uses_budget: ClassVar[bool] = True  # whether the budget has an effect, in training or in decoding
     has_annotation_loss: ClassVar[bool] = False  # whether `annotation_loss` is implemented
+    learns_removed: ClassVar[bool] = False  # whether it takes `removed`; else it selects annotated words alone anyway
     supports_average: ClassVar[bool] = False  # whether the budget may be an average over texts
     supports_factors: ClassVar[bool] = False  # whether constraints may be user-defined factors
     excluded_constraints: ClassVar[frozenset[str]] = frozenset()  # names of constraints the method contradicts

@@ -22,7 +22,8 @@ from rationalizer.server.request_schema import check_text, check_unicode
 from rationalizer.server.static_files import static_file
 from rationalizer.text.errors import InputError
 
-ASSETS = ("style.css", "annotate.css", "api.js", "annotate.js", "annotate_words.js", "annotate_agreement.js")
+SCRIPTS = ("api.js", "annotate.js", "annotate_draft.js", "annotate_words.js", "annotate_agreement.js")
+ASSETS = ("style.css", "annotate.css", *SCRIPTS)
 MAX_BYTES = 8_000_000  # of a request
 LONGEST_SECONDS = 10**9
 

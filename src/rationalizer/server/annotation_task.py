@@ -113,6 +113,8 @@ class AnnotationTask:
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
         }
         self._check(row)
+        if removed := self._removed_words(key, person, row):
+            row["removed_words"] = removed
         self.file.append(row)
 
     def save_never(self, person: str, words: Sequence[str]) -> None:
@@ -171,6 +173,16 @@ class AnnotationTask:
         if key not in self._examples:
             self._examples[key] = example_from_known_row(self.file.content.by_id[key], None, self.rule)
         return self._examples[key]
+
+    def _removed_words(self, key: str, person: str, row: Row) -> list[str]:
+        """The words that the model selected and the person unmarked, now or when saving the text earlier."""
+        example = self._example(key)
+        if isinstance(example, PairExample) or row.get("not_enough"):
+            return []
+        earlier = self.file.content.people.get(key, {}).get(person, {}).get("removed_words", ())
+        suggested = _rationale(self._explain([key])[0]) if self.model else ()
+        kept = {example.tokens[k] for k in _marked(row, example)}
+        return sorted({*earlier, *(example.tokens[k] for k in suggested)} - kept)
 
     def _words_of(self, key: str, person: str, row: Row) -> frozenset[Any]:
         """The words, or links, that a person marked."""

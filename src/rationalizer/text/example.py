@@ -20,8 +20,9 @@ class Example:
 
     Token k is `text[slice(*offsets[k])]`, so that rationales can be shown on the original text. `sentence_lengths` has
     the number of tokens of each sentence; if it is None, a rule finds the sentences. `annotation` flags the tokens that
-    people marked; with several annotators, `annotator_masks` has one mask per annotator. `label_annotations` has the
-    annotation of each label or target, if people marked words for each; `annotation` is then their union.
+    people marked; with several annotators, `annotator_masks` has one mask per annotator. `removed` flags those that a
+    model had selected and people unmarked. `label_annotations` has the annotation of each label or target, if people
+    marked words for each; `annotation` is then their union.
     """
 
     text: str
@@ -33,6 +34,7 @@ class Example:
     annotator_masks: tuple[tuple[bool, ...], ...] | None = None
     weight: float = 1.0  # factor of the text's loss in training
     label_annotations: Mapping[str, tuple[bool, ...]] | None = None
+    removed: tuple[bool, ...] | None = None
 
     def __post_init__(self) -> None:
         if len(self.offsets) != len(self.tokens):

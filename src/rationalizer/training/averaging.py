@@ -23,9 +23,12 @@ class Average:
     @torch.no_grad()
     def update(self, model: nn.Module, step: int) -> None:
         rate = 1 - min(self.decay, (1 + step) / (10 + step))
+        if not self.weights:
+            return
         current = dict(model.named_parameters())
-        for name, average in self.weights.items():
-            self.weights[name] = average.to(current[name].device).lerp_(current[name].to(average.dtype), rate)
+        self.weights = {name: average.to(current[name].device) for name, average in self.weights.items()}
+        weights = [current[name].to(average.dtype) for name, average in self.weights.items()]
+        torch._foreach_lerp_(list(self.weights.values()), weights, rate)
 
     @torch.no_grad()
     def swap(self, model: nn.Module) -> None:

@@ -37,7 +37,9 @@ def build_optimizer(model: Model, objective: Objective, config: Config) -> torch
         {"params": members, "lr": rate, "full": rate, "part": part, "generator": generator}
         for (part, generator, rate), members in groups.items()
     ]
-    return kind(made, weight_decay=config.weight_decay)
+    # One call for all parameters instead of ten for each. On other devices PyTorch does this by itself.
+    fused = True if all(p.device.type == "cpu" for group in made for p in group["params"]) else None
+    return kind(made, weight_decay=config.weight_decay, fused=fused)
 
 
 def set_rates(

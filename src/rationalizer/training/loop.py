@@ -259,6 +259,7 @@ class TrainingLoop:
             batch.labels,
             batch.constraints,
             batch.annotation,
+            batch.removed,
             epoch=self.progress.epoch,
             gradient_scale=scale,
             global_mean=self.global_mean,

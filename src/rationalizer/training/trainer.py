@@ -53,6 +53,7 @@ from rationalizer.training.distributed import (
     report_lost_processes,
 )
 from rationalizer.training.history_log import HistoryLog
+from rationalizer.training.kept_memory import freed_memory_kept
 from rationalizer.training.loop import TrainingLoop, sample_texts
 from rationalizer.training.seeding import preserve_rng_state, seed_all
 from rationalizer.training.threads import fewest_threads, measure_threads
@@ -165,7 +166,7 @@ class _Training:
             write_encoder_files(directory, model.encoder)
             write_record(directory / CONFIG, self.description.to_json())
         if not loop.progress.finished:
-            with denormals_as_zero():
+            with denormals_as_zero(), freed_memory_kept():
                 if threads is None and may_measure:
                     threads = _choose_threads(loop, verbose=progress == "lines")
                     loop.may_reduce_threads = loop.model.encoder.uses_threads

@@ -24,8 +24,8 @@ def _concatenate(entries, slacks, weights):
 
 @jit
 def solve_rows(
-    first, last, todo, warm, settle, gap, tolerance, indptr, rows, coefficients, early, row_first, quadratic, copy_rows, copy_size,
-    active, cost, upper, slack_upper, rhs, known, configurations, owner, weight_cost,
+    first, last, todo, warm, settle, gap, tolerance, indptr, rows, coefficients, early, row_first, quadratic,
+    copy_rows, copy_size, active, cost, upper, slack_upper, rhs, known, configurations, owner, weight_cost,
     x, weights, y, status, outcome, iterations, residuals,
 ):  # fmt: skip
     """Solve the instances in `todo`: by an interior point, then exactly on its face if `gap` is at most `EXACT`.

@@ -18,7 +18,7 @@ def solve_warm(p, row_first, tolerance, x, y, status):
 
     `x`, `y` and `status` receive the solution. Returns its residual; inf if it was not found in a few steps.
     """
-    rows, n = p.active.shape[0], p.upper.shape[0]
+    n = p.upper.shape[0]
     plain = n - p.owner.shape[0]
     bounded = _is_bounded(p)
     for j in range(plain):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from rationalizer import ops
 from rationalizer.constraints import LayerConstraints
-from rationalizer.nn.annotation_losses import fenchel_young_loss, per_annotated, prioritize_words
+from rationalizer.nn.annotation_losses import fenchel_young_loss, move_weights, per_annotated, prioritize_words
 from rationalizer.nn.average_budget import AverageMethod
 from rationalizer.nn.extractors import graph_selection
 from rationalizer.nn.extractors.base import Extraction, LinearExtractor, largest_selection, register
@@ -19,6 +19,7 @@ from rationalizer.nn.precision import at_least_float32
 from rationalizer.ranges import Range, Temperature
 from rationalizer.text.budget import AverageBounds
 
+REMOVED = 3.0  # weight of a text's removed words: labels that go along with a word pull its score up in all other texts
 Transition = Annotated[float, Range(-1e4, 1e4)]  # below 0 it is a penalty on neighbours
 TRANSITION, LONG_TRANSITION = 0.1, 1.0  # the defaults of spectra for short and for long texts
 LABEL_SPREAD = 1.0  # the default of start_spread for one rationale per label
@@ -39,6 +40,7 @@ class StructuredExtractor(LinearExtractor, AverageMethod):
             if each label has its own rationale.
     """
 
+    learns_removed = True
     supports_labels = True
     supports_factors = True
 
@@ -143,13 +145,20 @@ class StructuredExtractor(LinearExtractor, AverageMethod):
             best = (scores * nearest).sum(-1) / nearest.sum(-1).clamp(min=1)
         return MethodLoss(task_loss.mean() + torch.where(empty, -best / self.temperature, 0.0).mean())
 
-    def annotation_loss(self, extraction: Extraction, annotation: Tensor, mask: Tensor, budget: Tensor) -> Tensor:
-        """The layer's Fenchel–Young loss against the selections that prefer annotated words to all others."""
+    def annotation_loss(
+        self, extraction: Extraction, annotation: Tensor, mask: Tensor, budget: Tensor, removed: Tensor | None = None
+    ) -> Tensor:
+        """The layer's Fenchel–Young loss against the selections that prefer annotated words to all others, plus the
+        loss against the selection whose `removed` words have given their weights to the others."""
         settings = {"transition": self.transition, "temperature": self.temperature}
-        scores = prioritize_words(extraction.scores, annotation, mask, **settings)
-        target, _ = self.relax_with_factors(scores, mask, budget, extraction.constraints, extraction.average)
-        losses = fenchel_young_loss(extraction.scores, extraction.z, target, self.temperature)
-        return per_annotated(losses, annotation)
+        scores, z = extraction.scores, extraction.z
+        preferred = prioritize_words(scores, annotation, mask, **settings)
+        target, _ = self.relax_with_factors(preferred, mask, budget, extraction.constraints, extraction.average)
+        losses = per_annotated(fenchel_young_loss(scores, z, target, self.temperature), annotation)
+        if removed is None:
+            return losses
+        target = move_weights(z, removed, mask & ~removed)
+        return losses + REMOVED * per_annotated(fenchel_young_loss(scores, z, target, self.temperature), removed)
 
     @torch.no_grad()
     def decode(

@@ -26,6 +26,7 @@ class TrainingStep:
     labels: Tensor
     constraints: Any = None  # the batch's `LayerConstraints` or `PairLayerConstraints`
     annotation: Tensor | None = None  # (batch, n) bool, or (batch, m, n) for pairs
+    removed: Tensor | None = None  # (batch, n) bool: words of a model's rationale that people unmarked
     epoch: int = 0
     # The factor between the loss and what is differentiated: the part's weight, 1/accumulate, the fp16 loss scale.
     gradient_scale: float = 1.0
@@ -120,7 +121,7 @@ class Objective(nn.Module, ABC):
         if step.annotation is None:
             return 0.0
         # A mean over all texts: those without annotation add 0, and the others weigh the same in every batch.
-        return self.annotation_weight * model.annotation_loss(output, step.annotation).mean()
+        return self.annotation_weight * model.annotation_loss(output, step.annotation, step.removed).mean()
 
 
 COMMON = frozenset(constructor_settings(Objective))  # arguments of all objectives

@@ -65,7 +65,9 @@ function show(text) {
   seconds = own?.seconds ?? 0;
   latest = performance.now();
   const share = model?.probability == null ? "" : ` (${Math.round(100 * model.probability)}%)`;
-  byId("model").textContent = model ? `The model says ${[model.label].flat().join(", ") || "none"}${share}; ${task.pairs ? "its links are drawn" : "the words it read are marked"} at the start.` : "";
+  const what = task.pairs ? "its links are drawn" : "the words it selected are marked";
+  byId("model").textContent = model ? `The model says ${[model.label].flat().join(", ") || "none"}${share}; ${what} at the start.` : "";
+  byId("model").hidden = !model;
   byId("work").hidden = false;
   byId("finished").hidden = true;
   setNeverMode(false);
@@ -78,63 +80,6 @@ function show(text) {
 function suggestedLabel(model) {
   if (task.multi) return [model?.label ?? []].flat().map(String);
   return model && task.classes.length ? String(model.label) : null;
-}
-
-function draw() {
-  const never = new Set([...Object.values(task.never).flat(), ...draft.never].map((word) => word.toLowerCase()));
-  const linked = lists.map((_, side) => new Set(draft.links.map((link) => link[side])));
-  for (const list of lists) {
-    for (const option of list.options) {
-      const on = task.pairs ? linked[option.side].has(option.index) : draft.marks.has(option.k);
-      option.classList.toggle("marked", on);
-      option.classList.toggle("never", never.has(option.word));
-      option.classList.toggle("picked", option === picked);
-      option.setAttribute("aria-selected", on);
-    }
-  }
-  drawLines(byId("lines"), lists, task.pairs ? draft.links : []);
-  drawLinks();
-  drawLabels();
-  byId("texts").parentElement.classList.toggle("not-enough", draft.notEnough);
-  byId("not-enough").setAttribute("aria-pressed", draft.notEnough);
-  byId("undo").disabled = !earlier.length;
-  byId("back").disabled = !done.some((id) => id !== shown.id);
-  const words = make("span", "Never count: ");
-  draft.never.forEach((word) => words.append(button(`${word} ×`, () => toggleNever(word), `Remove ${word}`)));
-  byId("words-never").replaceChildren(words);
-  byId("words-never").hidden = !draft.never.length;
-}
-
-function drawLinks() {
-  const word = (side, index) => lists[side].options.find((option) => option.index === index).textContent;
-  const items = draft.links.map(([i, j]) => {
-    const [a, b] = [word(0, i), word(1, j)];
-    const item = make("li");
-    item.append(button(`${a} – ${b} ×`, () => toggleLink(i, j), `Remove the link ${a} – ${b}`));
-    return item;
-  });
-  byId("links").replaceChildren(...items);
-  byId("links").hidden = !task.pairs || !items.length;
-}
-
-function drawLabels() {
-  const group = byId("labels");
-  const chosen = new Set([draft.label ?? []].flat().map(String));
-  if (task.task === "regression") {
-    if (!group.querySelector("input")) {
-      const field = make("input", "", { type: "number", step: "any", "aria-label": "Label" });
-      field.addEventListener("change", () => change((next) => (next.label = field.value === "" ? null : Number(field.value))));
-      group.append(field);
-    }
-    group.querySelector("input").value = draft.label ?? "";
-    return;
-  }
-  group.hidden = !task.classes.length;
-  if (group.children.length !== 1 + task.classes.length) {
-    group.replaceChildren(group.firstElementChild, ...task.classes.map((name) => button(name, () => choose(name))));
-    [...group.querySelectorAll("button")].slice(0, 9).forEach((choice, k) => choice.append(" ", make("kbd", k + 1)));
-  }
-  group.querySelectorAll("button").forEach((choice, k) => choice.setAttribute("aria-pressed", chosen.has(task.classes[k])));
 }
 
 /* ---- changes ---- */
@@ -163,12 +108,12 @@ function undo() {
 
 function choose(name) {
   change((next) => {
-    next.notEnough = false;
     if (!task.multi) next.label = name;
     else {
-      const labels = [next.label ?? []].flat().map(String);
+      const labels = chosenLabels(next);
       next.label = labels.includes(name) ? labels.filter((other) => other !== name) : [...labels, name];
     }
+    next.notEnough = false;
   });
 }
 
@@ -197,6 +142,8 @@ async function saveNever() {
 function setNeverMode(on) {
   byId("never").setAttribute("aria-pressed", on);
   byId("texts").classList.toggle("never-mode", on);
+  const question = task.pairs ? "Link the words that decide the label." : "Mark the words that decide the label.";
+  byId("question").textContent = on ? "Choose the word that must never count." : question;
 }
 
 const inNeverMode = () => byId("never").getAttribute("aria-pressed") === "true";
@@ -318,7 +265,6 @@ async function showProgress() {
   byId("progress").textContent = `${person}: ${own?.texts ?? 0} of ${task.texts}${speed}`;
   byId("bar").max = task.texts;
   byId("bar").value = own?.texts ?? 0;
-  byId("question").textContent = task.pairs ? "Link the words that decide the label." : "Mark the words that decide the label.";
 }
 
 /* ---- keys ---- */
@@ -350,6 +296,11 @@ function onKey(event) {
     if (event.shiftKey && !task.pairs) change(({ marks }) => markRange(marks, from, list.cursor, true));
   } else return;
   event.preventDefault();
+}
+
+/* After a click on a button, the keys are those of the words again: Enter saves rather than clicks once more. */
+function focusWords({ target, detail }) {
+  if (shown && detail && target.closest("#work button")) lists[0].focus({ preventScroll: true });
 }
 
 /* ---- start ---- */
@@ -385,6 +336,7 @@ function start() {
   followDrags();
   document.addEventListener("keydown", onKey);
   document.addEventListener("pointerdown", addTime);
+  document.addEventListener("click", focusWords);
   document.addEventListener("visibilitychange", () => (document.hidden ? addTime() : (latest = performance.now())));
   window.addEventListener("resize", () => shown && draw());
   byId("agreement").addEventListener("toggle", () => byId("agreement").open && showAgreement());
