@@ -8,9 +8,9 @@ Needs `pip install pyhighlights`, best in an environment of its own; no network.
 data (those of `objectives.py`), the same GloVe vectors, `--epochs` epochs, and keep the weights of the epoch with the
 lowest loss on dev. pyhighlights' sparsity penalty has the same share as target that is our budget; its other settings
 are its own, and its models select by argmax at evaluation. Ours are BiLSTMs with the default settings, classes that
-weigh the same, and an objective of the same idea. Agreement with people, share (of all tokens, punctuation included) and
-accuracy are those of the test set; the leaks are those that the audit finds in at most `--audited` test texts. On a
-CPU, which has one thread, seconds are CPU time. Finished runs in OUT are not repeated.
+weigh the same, and an objective of the same idea. Agreement with people, share (of all tokens, punctuation included)
+and accuracy are those of the test set; the leaks are those that the audit finds in at most `--audited` test texts. On
+a CPU, which has one thread, seconds are CPU time. Finished runs in OUT are not repeated.
 """
 
 from __future__ import annotations
