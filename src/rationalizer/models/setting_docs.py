@@ -67,7 +67,7 @@ def describe_settings(
 
 def setting_names() -> set[str]:
     """Return the names of the settings of all methods, encoders and objectives."""
-    parts = (*EXTRACTORS.values(), *ALIGNERS.values(), *ENCODERS.values(), *OBJECTIVES.values())
+    parts: tuple[Any, ...] = (*EXTRACTORS.values(), *ALIGNERS.values(), *ENCODERS.values(), *OBJECTIVES.values())
     return {*_hints(Config), *(name for part in parts for name in part.options())} - set(IDENTITY)
 
 
