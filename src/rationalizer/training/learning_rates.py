@@ -38,7 +38,7 @@ def build_optimizer(model: Model, objective: Objective, config: Config) -> torch
         for (part, generator, rate), members in groups.items()
     ]
     # One call for all parameters instead of ten for each. On other devices PyTorch does this by itself.
-    fused = True if all(p.device.type == "cpu" for group in made for p in group["params"]) else None
+    fused = True if all(p.device.type == "cpu" for members in groups.values() for p in members) else None
     return kind(made, weight_decay=config.weight_decay, fused=fused)
 
 
