@@ -20,12 +20,12 @@ SECONDS = {
     "sequence_budget": 90,
     "early_training": 80,
     "spans": 80,
-    "matching": 70,
+    "matching": 60,
     "graph": 30,
     "training_step": 130,
-    "training": 90,
+    "training": 80,
     "serve": 150,
-    "command_line": 130,
+    "command_line": 120,
     "explain": 60,
 }
 ON_GPU = {"gpu": 300, "transformer": 300}

@@ -2,13 +2,15 @@
 
     python scripts/rare_classes.py DATA [SET ...] [--ways WAY ...] [--seeds 0 1 2]
 
-DATA has the folders `hotels_location` (columns `tokens`, `overall`), `agnews` (`text`, `label`) and `hatexplain`
-(`tokens`, `label`), each with `train.parquet`. The sets are drawn from them:
+DATA has the folders `hotels_location` (columns `tokens`, `overall`), `agnews` (`text`, `label`), `hatexplain`
+(`tokens`, `label`) and `sst` (`tokens`, `label5`), each with `train.parquet`. The sets are drawn from them:
 
 - hotels: 1,500 reviews of up to 150 words, 95% positive (overall rating 4 or 5), 5% negative (1 or 2);
 - hotels-even: the same with half of each class;
 - agnews: 1,600 texts, 60% World, 30% Sports, 7% Business, 3% SciTech; agnews-even: a quarter each;
-- hatexplain: 1,800 posts, 80% normal, 15% offensive, 5% hatespeech.
+- hatexplain: 1,800 posts, 80% normal, 15% offensive, 5% hatespeech;
+- agnews-mild: 1,600 texts, 35%, 30%, 20%, 15%; sst5: 2,000 sentences in five classes with the shares of SST, of which
+  the rarest has 13%. No class is rare enough for `class_weight=auto` to weigh it.
 
 Models are scored on other texts, equally many of each class, so that accuracy is balanced accuracy. Macro-F1 is that of
 the training shares: texts are weighted to have them. TF-IDF with logistic regression is trained on the same texts.
@@ -93,11 +95,19 @@ def hatexplain(folder: Path) -> Data:
     return draw([" ".join(t) for t in table.tokens], table.label, shares, 1800)
 
 
+def sst5(folder: Path) -> Data:
+    table = pd.read_parquet(folder / "sst" / "train.parquet")
+    labels = table.label5.astype(str)
+    return draw([" ".join(t) for t in table.tokens], labels, labels.value_counts(normalize=True).to_dict(), 2000)
+
+
 SETS: dict[str, Callable[[Path], Data]] = {
     "hotels": lambda folder: hotels(folder, 0.05),
     "agnews": lambda folder: agnews(folder, (0.6, 0.3, 0.07, 0.03)),
     "hatexplain": hatexplain,
     "hotels-even": lambda folder: hotels(folder, 0.5),
+    "agnews-mild": lambda folder: agnews(folder, (0.35, 0.3, 0.2, 0.15)),
+    "sst5": sst5,
     "agnews-even": lambda folder: agnews(folder, (0.25,) * 4),
 }
 

@@ -56,7 +56,7 @@ def test_push_and_load(hub, model):
         "scores.json",
         "README.md",
     }
-    assert b"Rationalizer.load('org/mine')" in files["README.md"]
+    assert b'Rationalizer.load("org/mine")' in files["README.md"]
     back = Rationalizer.load("org/mine")
     np.testing.assert_array_equal(back.predict_proba(TEXTS), model.predict_proba(TEXTS))
     assert [one.spans for one in back.explain(TEXTS)] == [one.spans for one in model.explain(TEXTS)]
