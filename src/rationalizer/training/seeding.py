@@ -17,8 +17,8 @@ def seed_all(*key: int) -> None:
     without storing the state of any generator.
     """
     state = np.random.SeedSequence(key).generate_state(3, np.uint32)
-    if torch.cuda.is_initialized() or torch.backends.mps.is_available():  # type: ignore[no-untyped-call]
-        torch.manual_seed(int(state[0]))  # for all devices
+    if torch.cuda.is_available() or torch.backends.mps.is_available():
+        torch.manual_seed(int(state[0]))  # for all devices, also those that are first used later
     else:  # `manual_seed` would record the stack for a later use of CUDA, which takes longer than all seeding
         torch.default_generator.manual_seed(int(state[0]))
     np.random.seed(state[1])  # noqa: NPY002 (extractors written by others may use the global generator)
