@@ -58,14 +58,7 @@ DISCRETE: dict[str, Layer] = {
     "contiguous": lambda s, mask=None: ops.contiguous(s, 3, mask=mask),
 }
 EVERY = LAYERS | DISCRETE
-ON_HOST = {name for name in EVERY if name.startswith("spans")} | {"sequence_budget_maps"}  # for CUDA tensors too
-PARTLY_ON_HOST = {  # on CUDA, rows whose closed form is not certified
-    "sequence_budget",
-    "anti_contiguous",
-    "sequence_at_least",
-    "sequence_exactly",
-    "anti_contiguous_at_least",
-}
+ON_HOST = {"sequence_budget_maps"} | {name for name in DISCRETE if name.startswith("spans")}  # for CUDA tensors too
 
 
 class Classifier(nn.Module):

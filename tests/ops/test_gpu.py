@@ -9,14 +9,12 @@ from torch import Tensor
 from rationalizer import ops
 from tests.ops import layers
 from tests.ops.conftest import needs_cuda
-from tests.ops.layers import DISCRETE, ON_HOST, PARTLY_ON_HOST, Classifier, random_mask
+from tests.ops.layers import DISCRETE, ON_HOST, Classifier, random_mask
 
 pytestmark = needs_cuda
 EVERY = {name: layer for name, layer in layers.EVERY.items() if name not in ON_HOST}
 LAYERS = {name: layer for name, layer in layers.LAYERS.items() if name not in ON_HOST}
 every = pytest.mark.parametrize("layer", EVERY.values(), ids=EVERY.keys())
-ON_DEVICE = {name: layer for name, layer in EVERY.items() if name not in PARTLY_ON_HOST}
-on_device = pytest.mark.parametrize("layer", ON_DEVICE.values(), ids=ON_DEVICE.keys())
 projection = pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS.keys())
 BUDGETED = {
     "budget": ops.budget,
@@ -157,7 +155,7 @@ def test_invalid_arguments_give_nan_rows(op, generator):
         op(scores, -1)
 
 
-@on_device
+@every
 def test_no_synchronization(layer, generator):
     scores = torch.randn(8, 60, generator=generator).cuda().requires_grad_()
     mask = random_mask(8, 60, generator).cuda()
@@ -171,7 +169,7 @@ def test_no_synchronization(layer, generator):
         torch.cuda.set_sync_debug_mode("default")
 
 
-@on_device
+@every
 def test_training_step_in_a_cuda_graph(layer, generator):
     model = Classifier(layer).cuda()
     x = torch.randn(8, 50, 8, generator=generator).cuda()
@@ -279,10 +277,9 @@ def test_more_fixed_words_than_budget(generator):
     scores = torch.randn(2, 10, generator=generator).cuda()
     fixed = torch.zeros(2, 10, dtype=torch.int8)
     fixed[1, :3] = 1
-    z, info = ops.spans(scores, 2, transition=0.1, fixed=fixed.cuda(), return_info=True)
-    assert info.converged.tolist() == [True, False]
-    assert (z[1] == 0).all()
-    assert torch.isinf(info.gap[1])
     assert ops.spans_map(scores, 2, transition=0.1, fixed=fixed.cuda()).isnan().all(-1).tolist() == [False, True]
-    with pytest.raises(ops.InfeasibleError, match="row 1"):
-        ops.spans(scores, 2, transition=0.1, fixed=fixed.cuda(), spans=1)
+    for rules in ({}, {"spans": 1}):
+        z, info = ops.spans(scores, 2, transition=0.1, fixed=fixed.cuda(), return_info=True, **rules)
+        assert info.converged.tolist() == [True, False]
+        assert (z[1] == 0).all()
+        assert torch.isinf(info.gap[1])

@@ -71,18 +71,22 @@ def sequence_budget(
     return report(rows.restore(solution[0]), info, return_info, "sequence_budget", remedy)
 
 
-def active_set_outputs(scores: Tensor, device: torch.device | str | None = None) -> tuple[Tensor, ...]:
+def support_device(scores: Tensor) -> torch.device | str:
+    """Return where the supports of CUDA rows are: on the host, which solves them (see `kernels.open_rows_cuda`)."""
+    return "cpu" if scores.is_cuda and has_triton() else scores.device
+
+
+def active_set_outputs(scores: Tensor, support_device: torch.device | str | None = None) -> tuple[Tensor, ...]:
     """Empty outputs of an active-set solver: z, support_size, support, converged, iterations, gap.
 
     The support of the distribution is stored as bits, with room for n + 1 sequences; on the CPU only the pages that are
-    written use memory. `device` is where the backward pass reads it.
+    written use memory.
     """
     rows, n = scores.shape[0], math.prod(scores.shape[1:])
-    device = device or scores.device
     return (
         scores.new_empty(scores.shape),
-        scores.new_empty(rows, dtype=torch.int64, device=device),
-        scores.new_empty((rows, n + 1, (n + 63) // 64), dtype=torch.int64, device=device),
+        scores.new_empty(rows, dtype=torch.int64),
+        scores.new_empty((rows, n + 1, (n + 63) // 64), dtype=torch.int64, device=support_device or scores.device),
         scores.new_empty(rows, dtype=torch.bool),
         scores.new_empty(rows, dtype=torch.int64),
         scores.new_empty(rows),
@@ -90,7 +94,7 @@ def active_set_outputs(scores: Tensor, device: torch.device | str | None = None)
 
 
 def _outputs(scores: Tensor) -> tuple[Tensor, ...]:
-    z, *others = active_set_outputs(scores, "cpu" if scores.is_cuda and has_triton() else None)
+    z, *others = active_set_outputs(scores, support_device(scores))
     tight = scores.new_empty(scores.shape[0], dtype=torch.bool)  # whether a bound binds in the closed form
     return z, tight, *others
 

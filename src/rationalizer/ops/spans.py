@@ -16,7 +16,12 @@ from rationalizer.ops._span_constraints import (
 )
 from rationalizer.ops.kernels.numba_runtime import for_slow_rows, unsigned
 from rationalizer.ops.kernels.spans_cpu import spans_rows
-from rationalizer.ops.sequence_budget import _sequence_budget, active_set_outputs, sequence_budget_backward
+from rationalizer.ops.sequence_budget import (
+    _sequence_budget,
+    active_set_outputs,
+    sequence_budget_backward,
+    support_device,
+)
 
 
 @reports_info
@@ -75,10 +80,11 @@ def spans(
         (batch, n), z in the dtype of `scores`, or (z, info). Differentiable in `scores` and `transition`.
 
     Raises:
-        InfeasibleError: a row has no feasible selection; `instance` is its index.
+        InfeasibleError: a row has no feasible selection; `instance` is its index. Not on CUDA.
 
-    On CUDA the dynamic program runs on the host, which waits for the device. With no constraint, or only `fixed`,
-    everything runs on the device, and an infeasible row does not raise but has z = 0, `converged` False and `gap` inf.
+    On CUDA the rows are solved on the CPU when the stream reaches them; Python does not wait. With no constraint, or
+    only `fixed`, everything runs on the device. An infeasible row does not raise but has z = 0, `converged` False and
+    `gap` inf.
     """
     rows = _inputs.as_rows(scores, mask, temperature)
     limit = _inputs.as_budget(budget, rows.shape[:-1], scores.device)
@@ -104,15 +110,16 @@ def spans(
 def _spans_backward(
     g: Tensor, z: Tensor, transition: Tensor, mask: Tensor, converged: Tensor, support_size: Tensor, support: Tensor
 ) -> tuple[Tensor, Tensor]:
-    # The support is never empty, so `tight`, which is about the closed form, is not read: any flag will do.
+    # The support is empty in rows without a solution only, where z is 0 or NaN: any `tight` gives their gradient.
     return sequence_budget_backward(g, z, transition, mask, converged, support_size, support)
 
 
 @declare(
     "spans",
-    fake=lambda scores: active_set_outputs(scores),
+    fake=lambda scores: active_set_outputs(scores, support_device(scores)),
     outputs=("z", "support_size", "support", "converged", "iterations", "gap"),
     backward=_spans_backward,
+    cuda="spans_cuda.spans",
 )
 def _spans(
     scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor, spans: Tensor, unit: Tensor, fixed: Tensor,

@@ -89,17 +89,35 @@ def warn_plain_compilation(reason: object) -> None:
 
 def compile_plainly(function: Callable[..., Any], **options: Any) -> Any:
     """Compile by documented means only, cached on disk."""
-    # Numba invalidates its disk cache when a function's own file changes, but not the files of the functions it calls.
-    # One cache folder for each state of all sources does.
-    folder = config.CACHE_DIR  # type: ignore[attr-defined]
-    parent = Path(folder) if folder else Path(__file__).parent / "__pycache__"
-    config.CACHE_DIR = str(parent / source_hash()[:16])  # type: ignore[attr-defined]
-    try:
-        return numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # no folder is writable: every process compiles again
-        return numba.njit(**options)(function)
-    finally:
-        config.CACHE_DIR = folder  # type: ignore[attr-defined]
+    return _cached(numba.njit, **options)(function)
+
+
+@cache
+def c_address(function: Callable[..., Any]) -> int:
+    """Compile `function(address: int64)`, which returns nothing, for callers in C; return where it is in memory."""
+    compiler = fast_compiler()
+    options: Any = {} if compiler is None else {"pipeline_class": compiler.KernelCompiler}
+    signature = numba.void(numba.int64)
+    return int(_cached(numba.cfunc, signature, error_model="numpy", **options)(function).address)
+
+
+def _cached(decorator: Callable[..., Any], *arguments: Any, **options: Any) -> Callable[..., Any]:
+    """Return a decorator of Numba that uses a cache on disk, if there is a writable folder."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        # Numba invalidates its disk cache when a function's own file changes, but not the files of the functions it
+        # calls. One cache folder for each state of all sources does.
+        folder = config.CACHE_DIR  # type: ignore[attr-defined]
+        parent = Path(folder) if folder else Path(__file__).parent / "__pycache__"
+        config.CACHE_DIR = str(parent / source_hash()[:16])  # type: ignore[attr-defined]
+        try:
+            return decorator(*arguments, cache=True, **options)(function)
+        except RuntimeError:  # no folder is writable: every process compiles again
+            return decorator(*arguments, **options)(function)
+        finally:
+            config.CACHE_DIR = folder  # type: ignore[attr-defined]
+
+    return decorate
 
 
 @cache

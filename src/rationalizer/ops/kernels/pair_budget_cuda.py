@@ -101,10 +101,10 @@ def _forward_kernel(
     scatter_real(solution, mask + row * n, n, solvable, z + row * n, BLOCK)
 
 
-@triton.jit(do_not_specialize=["n"])
-def _backward_kernel(grad, z, transition, mask, tau, grad_s, grad_r, work, n, BLOCK: tl.constexpr):
-    row = tl.program_id(0).to(tl.int64)
-    g = work + row * 5 * n
+@triton.jit
+def backward_row(row, grad, z, transition, mask, tight, grad_s, grad_r, work, n, BLOCK: tl.constexpr):
+    """Compute the gradients of one row of the batch. `work` holds 5n floats."""
+    g = work
     real_z = g + n
     r = real_z + n
     h = r + n
@@ -112,9 +112,16 @@ def _backward_kernel(grad, z, transition, mask, tau, grad_s, grad_r, work, n, BL
     count, _ = gather_real(grad + row * n, mask + row * n, n, g, BLOCK)
     _, solvable = gather_real(z + row * n, mask + row * n, n, real_z, BLOCK)
     gather_edges(transition + row * (n - 1), mask + row * n, n, r, BLOCK)
-    pair_budget_backward_row(g, real_z, r, count, tl.load(tau + row) != 0.0, h, edges, BLOCK)
+    pair_budget_backward_row(g, real_z, r, count, tight, h, edges, BLOCK)
     scatter_real(h, mask + row * n, n, solvable, grad_s + row * n, BLOCK)
     scatter_edges(edges, mask + row * n, n, count, solvable, grad_r + row * (n - 1), BLOCK)
+
+
+@triton.jit(do_not_specialize=["n"])
+def _backward_kernel(grad, z, transition, mask, tau, grad_s, grad_r, work, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    tight = tl.load(tau + row) != 0.0
+    backward_row(row, grad, z, transition, mask, tight, grad_s, grad_r, work + row * 5 * n, n, BLOCK)
 
 
 def pair_budget(scores, transition, mask, budget, at_least=None):

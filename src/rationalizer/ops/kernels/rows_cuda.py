@@ -108,6 +108,14 @@ def fill(out, first, last, value, BLOCK: tl.constexpr):
     tl.debug_barrier()
 
 
+@triton.jit
+def copy(source, target, n, BLOCK: tl.constexpr):
+    """Copy the first `n` entries."""
+    for start in range(0, n, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        tl.store(target + i, tl.load(source + i, mask=i < n), mask=i < n)
+
+
 def plain(*tensors):
     """Return the tensors as the kernels read them: contiguous, masks as bytes."""
     tensors = tuple(t.contiguous() for t in tensors)

@@ -1,0 +1,129 @@
+"""Queue the solution of open rows on a CUDA stream, so that Python never waits for the device.
+
+A kernel copies the rows that it leaves to the CPU into page-locked memory, and writes which ones these are. Asking the
+device which rows are open would make Python wait until all queued work is done. Instead, a call of a compiled function
+is queued (`open_rows_cpu`); the next kernel in the stream reads its results. All of this can be captured in a CUDA
+graph.
+"""
+
+import ctypes
+import threading
+from collections import deque
+from contextlib import contextmanager
+from functools import cache
+
+import numpy as np
+import torch
+
+from rationalizer.ops.kernels.numba_runtime import c_address
+from rationalizer.ops.kernels.open_rows_cpu import (
+    ARGUMENTS,
+    FLAGS,
+    OPEN,
+    ROWS,
+    SOLVER,
+    THREAD_IDS,
+    THREADS,
+    solve_open_rows,
+)
+
+RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED: other calls than launches are allowed while a graph is captured
+
+
+@cache
+def _cuda_driver():
+    """Return the CUDA driver; None with ROCm, and where Triton interprets kernels on the CPU."""
+    if not torch.cuda.is_available() or torch.version.cuda is None:
+        return None
+    driver = ctypes.CDLL("libcuda.so.1")
+    driver.cuLaunchHostFunc.argtypes = [ctypes.c_void_p] * 3
+    return driver
+
+
+@contextmanager
+def _allowed_while_capturing():
+    mode = ctypes.c_int(RELAXED)
+    driver = _cuda_driver()
+    if driver is not None:
+        driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+    try:
+        yield
+    finally:
+        if driver is not None:
+            driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+
+
+class OpenRows:
+    """Page-locked memory for the open rows of one call: `floats`, `integers` and `booleans` (as bytes).
+
+    By convention, `integers` starts with the flags of the rows (not 0 in open rows), followed by room for their list.
+    """
+
+    def __init__(self, sizes: tuple[int, int, int], device: torch.device) -> None:
+        pinned = device.type == "cuda"
+        dtypes = (torch.float64, torch.int64, torch.uint8)
+        self.floats, self.integers, self.booleans = (
+            torch.empty(size, dtype=dtype, pin_memory=pinned) for size, dtype in zip(sizes, dtypes, strict=True)
+        )
+        self.sizes = sizes
+        self.device = device
+        self.event = torch.cuda.Event() if pinned else None
+        self.alive: tuple[object, ...] = ()  # what the queued call uses
+
+    def solve(self, solver, rows: int, support: torch.Tensor, *arguments: float) -> None:
+        """Queue `solver` for the open rows. Its arguments are the three blocks, `support` and `arguments`."""
+        flags = self.integers.data_ptr()
+        threads = min(torch.get_num_threads(), rows)
+        call = np.zeros(ARGUMENTS + 4 + len(arguments) + threads, np.int64)
+        call[[ROWS, FLAGS, OPEN, THREADS, SOLVER]] = rows, flags, flags + 8 * rows, threads, c_address(solver)
+        call[THREAD_IDS] = call.ctypes.data + 8 * (len(call) - threads)
+        blocks = (self.floats, self.integers, self.booleans, support)
+        call[ARGUMENTS : ARGUMENTS + 4] = [block.data_ptr() for block in blocks]
+        for place, value in enumerate(arguments, ARGUMENTS + 4):
+            (call.view(np.float64) if isinstance(value, float) else call)[place] = value
+        self.alive = (call, support)
+        self._queue(c_address(solve_open_rows), call.ctypes.data)
+
+    def _queue(self, function: int, argument: int) -> None:
+        driver = _cuda_driver()
+        if driver is None:
+            if self.event is not None:
+                torch.cuda.current_stream(self.device).synchronize()
+            ctypes.CFUNCTYPE(None, ctypes.c_int64)(function)(argument)
+            return
+        error = driver.cuLaunchHostFunc(torch.cuda.current_stream(self.device).cuda_stream, function, argument)
+        if error:
+            raise RuntimeError(f"CUDA could not queue a host function (cuLaunchHostFunc returned {error})")
+
+
+_lock = threading.Lock()
+_free: list[OpenRows] = []
+_queued: deque[OpenRows] = deque()
+_captured: list[OpenRows] = []  # a CUDA graph uses its memory in every replay
+
+
+def take(sizes: tuple[int, int, int], device: torch.device) -> OpenRows:
+    """Return memory for at least so many numbers, used before if the device is done with it."""
+    with _lock, _allowed_while_capturing():
+        while _queued and _queued[0].event.query():
+            finished = _queued.popleft()
+            finished.alive = ()
+            _free.append(finished)
+        while _free:
+            open_rows = _free.pop()  # one that is too small is given up: the largest call decides what stays
+            if open_rows.device == device and all(a >= b for a, b in zip(open_rows.sizes, sizes, strict=True)):
+                return open_rows
+        return OpenRows(tuple(1 << max(size - 1, 0).bit_length() for size in sizes), device)
+
+
+def give_back(open_rows: OpenRows) -> None:
+    """Let the memory be used again when all that is now queued is done."""
+    if open_rows.event is None:
+        open_rows.alive = ()
+        _free.append(open_rows)
+    elif torch.cuda.is_current_stream_capturing():
+        _captured.append(open_rows)
+    else:
+        open_rows.event.record(torch.cuda.current_stream(open_rows.device))
+        with _lock:
+            _queued.append(open_rows)

@@ -1,0 +1,78 @@
+"""Solvers of H:SeqBudget for `open_rows_cpu`: the open rows of a call, and their gradients."""
+
+import numpy as np
+
+from rationalizer.ops.kernels.bits_cpu import word_count
+from rationalizer.ops.kernels.open_rows_cpu import (
+    ARGUMENTS,
+    FLAGS,
+    OPEN,
+    ROWS,
+    bits,
+    booleans,
+    floats,
+    integers,
+    next_open_row,
+)
+from rationalizer.ops.kernels.sequence_budget_backward_cpu import project_row_onto_support
+from rationalizer.ops.kernels.sequence_budget_cpu import sequence_budget_uncertified_rows
+
+# Arguments of both solvers: the addresses of three blocks of memory and of the sequences, and the number of words.
+FLOATS, INTEGERS, BOOLEANS, SUPPORT, WORDS = range(ARGUMENTS, ARGUMENTS + 5)
+MAX_ITERATIONS, TOLERANCE = ARGUMENTS + 5, ARGUMENTS + 6  # of the first one
+
+# What the blocks contain, in this order; `n` is the number of words, `rows` that of rows.
+#   solve_sequence_budget: floats: scores, z, transition (rows × n each, transitions without gaps), gap (rows)
+#                          integers: the support sizes, which are the flags, open rows, budget, least, iterations (rows)
+#                          booleans: mask (rows × n), converged (rows)
+#   project_gradients:     floats: gradient, of the scores, of the transitions (rows × n each)
+#                          integers: the support sizes, which are the flags, open rows (rows)
+#                          booleans: mask (rows × n)
+
+
+def solve_sequence_budget(call):  # type: ignore[no-untyped-def]
+    """Solve open rows until none is left."""
+    fields = integers(call, ARGUMENTS + 7)
+    rows, n = fields[ROWS], fields[WORDS]
+    row, matrix = 8 * rows, 8 * rows * n
+    block = fields[FLOATS]
+    scores, z = floats(block, (rows, n)), floats(block + matrix, (rows, n))
+    transition = floats(block + 2 * matrix, (rows, max(n - 1, 0)))
+    gap = floats(block + 3 * matrix, rows)
+    block = fields[INTEGERS]
+    budget, least = integers(block + 2 * row, rows), integers(block + 3 * row, rows)
+    iterations = integers(block + 4 * row, rows)
+    mask, converged = booleans(fields[BOOLEANS], (rows, n)), booleans(fields[BOOLEANS] + rows * n, rows)
+    support = bits(fields[SUPPORT], (rows, n + 1, word_count(n)))
+    size, open_rows = integers(fields[FLAGS], rows), integers(fields[OPEN], rows)
+    tolerance = floats(call + 8 * TOLERANCE, 1)[0]
+    never_stop = np.zeros(1, np.uint8)
+    while True:
+        index = next_open_row(call)
+        if index < 0:
+            break
+        sequence_budget_uncertified_rows(
+            index, index + 1, never_stop, open_rows, scores, transition, mask, least, budget, fields[MAX_ITERATIONS],
+            tolerance, z, size, support, iterations, gap, converged,
+        )  # fmt: skip
+
+
+def project_gradients(call):  # type: ignore[no-untyped-def]
+    """Compute the gradients of open rows until none is left."""
+    fields = integers(call, ARGUMENTS + 5)
+    rows, n = fields[ROWS], fields[WORDS]
+    matrix = 8 * rows * n
+    block = fields[FLOATS]
+    gradient, of_scores = floats(block, (rows, n)), floats(block + matrix, (rows, n))
+    of_transitions = floats(block + 2 * matrix, (rows, max(n - 1, 0)))
+    mask, size = booleans(fields[BOOLEANS], (rows, n)), integers(fields[FLAGS], rows)
+    support, open_rows = bits(fields[SUPPORT], (rows, n + 1, word_count(n))), integers(fields[OPEN], rows)
+    g, h, edges = np.empty(n), np.empty(n), np.empty(n)
+    while True:
+        index = next_open_row(call)
+        if index < 0:
+            break
+        row = open_rows[index]
+        project_row_onto_support(
+            gradient[row], mask[row], size[row], support[row], of_scores[row], of_transitions[row], g, h, edges
+        )
