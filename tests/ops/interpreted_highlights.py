@@ -82,13 +82,50 @@ def sequences(ratio: float, *tolerances: float, shift: float = 0.0, least: Tenso
             rest = (ratio * edges, mask)
             expected = op("sequence_budget", "sequence_budget_backward")(g, expected[0], *rest, *expected[1:4])
             same(back(g, ours[0], *rest, *ours[1:4]), expected)
-            easy = ours[2] == 0  # without hard rows, which take the others with them, it is Triton's all the way
-            got = back(*(t[easy] for t in (g, ours[0], *rest, *ours[1:4])))
+            easy = ours[2] == 0  # without an open row it is Triton's all the way
+            again = solve(*(t[easy] for t in args), 1000, tolerance, None if least is None else least[easy])
+            got = back(g[easy], again[0], *(t[easy] for t in rest), *again[1:4])
             same(got, [t[easy] for t in expected])
         y = launcher("sequence_budget_map_cuda", "sequence_budget_map")(*args, least)
         same([y], [op("sequence_budget_map", "_sequence_budget_map")(*args, least)], 0)
     assert hard >= 3, "no row was left to the host"
     assert closed >= 2, "all rows were left to the host"
+
+
+def spans() -> None:
+    """The rows are solved on the CPU, whose op checks what is valid; here such rows are NaN, and infeasible ones 0."""
+    solve = launcher("spans_cuda", "spans")
+    scores, edges, mask, g = problem(12, 1.0)
+    numbers = torch.arange(12).expand(6, 12)
+    zeros = torch.zeros_like(numbers)
+    fixed = zeros.clone()
+    fixed[2, mask[2].nonzero()[0]] = 1
+    group = numbers // 4
+    limits = torch.tensor([3, 2, 4, 0, 4, 99])
+    for spans, least in ((2, None), (1, torch.tensor([1, 0, 2, 0, 3, 0]))):
+        bounds = torch.full((6,), spans)
+        args = (scores, edges, mask, limits, bounds, numbers, fixed, group, 1, 3, 2, 1000, 0.0, least)
+        expected, ours = op("spans", "_spans")(*args), solve(*args)
+        for i in (0, 1, 3, 4, 5):
+            same([ours[i]], [expected[i]])
+        rest = (g, ours[0], edges, mask, ours[3])
+        got = launcher("sequence_budget_cuda", "sequence_budget_backward")(*rest, *ours[1:3])
+        same(got, op("sequence_budget", "sequence_budget_backward")(*rest, *expected[1:3]))
+    mask[:] = True
+    fixed[2, :5] = 1  # more than the budget
+    scores[1, 3], edges[5, 2] = float("nan"), float("inf")
+    group = group.clone()
+    group[4, 7] = 0
+    z, size, _, converged, _, gap = solve(
+        scores, edges, mask, limits, bounds, numbers, fixed, group, 1, 3, 2, 1000, 0.0
+    )
+    lost = torch.tensor([False, True, False, False, True, True])
+    assert torch.equal(z.isnan().all(-1), lost)
+    assert torch.equal(z.isnan().any(-1), lost)
+    assert (z[2] == 0).all()
+    assert gap[2] == float("inf")
+    assert converged.tolist() == [True, False, False, True, False, False]
+    assert (size[converged] > 0).all()
 
 
 def contiguous() -> None:
@@ -134,6 +171,6 @@ def unanswered() -> None:
 
 
 if __name__ == "__main__":
-    for case in (closed_forms, contiguous, anti_contiguous, lower_bounds, unanswered):
+    for case in (closed_forms, contiguous, anti_contiguous, lower_bounds, spans, unanswered):
         print(case.__name__, flush=True)
         case()

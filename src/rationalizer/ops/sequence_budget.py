@@ -71,22 +71,19 @@ def sequence_budget(
     return report(rows.restore(solution[0]), info, return_info, "sequence_budget", remedy)
 
 
-def support_device(scores: Tensor) -> torch.device | str:
-    """Return where the supports of CUDA rows are: on the host, which solves them (see `kernels.open_rows_cuda`)."""
-    return "cpu" if scores.is_cuda and has_triton() else scores.device
-
-
-def active_set_outputs(scores: Tensor, support_device: torch.device | str | None = None) -> tuple[Tensor, ...]:
+def active_set_outputs(scores: Tensor, *, queued: bool = False) -> tuple[Tensor, ...]:
     """Empty outputs of an active-set solver: z, support_size, support, converged, iterations, gap.
 
     The support of the distribution is stored as bits, with room for n + 1 sequences; on the CPU only the pages that are
-    written use memory.
+    written use memory. If CUDA rows are `queued` for the CPU, their support stays there (`kernels.open_rows_cuda`).
     """
     rows, n = scores.shape[0], math.prod(scores.shape[1:])
+    queued = queued and scores.is_cuda and has_triton()
+    supports, device = (rows + 1, "cpu") if queued else (rows, scores.device)
     return (
         scores.new_empty(scores.shape),
         scores.new_empty(rows, dtype=torch.int64),
-        scores.new_empty((rows, n + 1, (n + 63) // 64), dtype=torch.int64, device=support_device or scores.device),
+        scores.new_empty((supports, n + 1, (n + 63) // 64), dtype=torch.int64, device=device),
         scores.new_empty(rows, dtype=torch.bool),
         scores.new_empty(rows, dtype=torch.int64),
         scores.new_empty(rows),
@@ -94,7 +91,7 @@ def active_set_outputs(scores: Tensor, support_device: torch.device | str | None
 
 
 def _outputs(scores: Tensor) -> tuple[Tensor, ...]:
-    z, *others = active_set_outputs(scores, support_device(scores))
+    z, *others = active_set_outputs(scores, queued=True)
     tight = scores.new_empty(scores.shape[0], dtype=torch.bool)  # whether a bound binds in the closed form
     return z, tight, *others
 

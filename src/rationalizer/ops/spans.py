@@ -16,12 +16,7 @@ from rationalizer.ops._span_constraints import (
 )
 from rationalizer.ops.kernels.numba_runtime import for_slow_rows, unsigned
 from rationalizer.ops.kernels.spans_cpu import spans_rows
-from rationalizer.ops.sequence_budget import (
-    _sequence_budget,
-    active_set_outputs,
-    sequence_budget_backward,
-    support_device,
-)
+from rationalizer.ops.sequence_budget import _sequence_budget, active_set_outputs, sequence_budget_backward
 
 
 @reports_info
@@ -116,7 +111,7 @@ def _spans_backward(
 
 @declare(
     "spans",
-    fake=lambda scores: active_set_outputs(scores, support_device(scores)),
+    fake=lambda scores: active_set_outputs(scores, queued=True),
     outputs=("z", "support_size", "support", "converged", "iterations", "gap"),
     backward=_spans_backward,
     cuda="spans_cuda.spans",

@@ -13,8 +13,10 @@ from numba.extending import intrinsic
 from rationalizer.ops.kernels.numba_runtime import jit
 
 # The fields of a call. Its arguments follow; they are addresses and numbers whose meaning its solver knows.
-ROWS, FLAGS, OPEN, COUNT, NEXT, THREADS, THREAD_IDS, SOLVER = range(8)
-ARGUMENTS = 8
+ROWS, FLAGS, OPEN, COUNT, NEXT, THREADS, THREAD_IDS, SOLVER, REPORT = range(9)
+ARGUMENTS = 9
+
+UNKNOWN = -1  # at the address REPORT, before the number of open rows is there
 
 _pthread_create = types.ExternalFunction("pthread_create", types.int32(types.intp, types.intp, types.intp, types.intp))
 _pthread_join = types.ExternalFunction("pthread_join", types.int32(types.intp, types.intp))
@@ -75,6 +77,7 @@ def solve_open_rows(call):  # type: ignore[no-untyped-def]
             open_rows[count] = row
             count += 1
     fields[COUNT], fields[NEXT] = count, 0
+    integers(fields[REPORT], 1)[0] = count
     started = 0
     for _ in range(min(fields[THREADS], count)):
         thread_id = fields[THREAD_IDS] + 8 * started

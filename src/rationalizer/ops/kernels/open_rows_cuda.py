@@ -9,7 +9,7 @@ graph.
 import ctypes
 import threading
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 
 import numpy as np
@@ -18,12 +18,15 @@ import torch
 from rationalizer.ops.kernels.numba_runtime import c_address
 from rationalizer.ops.kernels.open_rows_cpu import (
     ARGUMENTS,
+    COUNT,
     FLAGS,
     OPEN,
+    REPORT,
     ROWS,
     SOLVER,
     THREAD_IDS,
     THREADS,
+    UNKNOWN,
     solve_open_rows,
 )
 
@@ -41,16 +44,34 @@ def _cuda_driver():
 
 
 @contextmanager
-def _allowed_while_capturing():
+def _relaxed_capture():
+    """Allow queries and allocations while a CUDA graph is captured."""
     mode = ctypes.c_int(RELAXED)
-    driver = _cuda_driver()
-    if driver is not None:
-        driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+    _cuda_driver().cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
     try:
         yield
     finally:
-        if driver is not None:
-            driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+        _cuda_driver().cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+
+
+def _is_capturing() -> bool:
+    return _cuda_driver() is not None and torch.cuda.is_current_stream_capturing()
+
+
+def new_support(rows: int, n: int) -> torch.Tensor:
+    """Return room for the sequences of all rows; only the pages that are written use memory.
+
+    The last row has none. Its first number is that of the rows that were open, UNKNOWN before the call was carried out.
+    """
+    support = torch.empty((rows + 1, n + 1, (n + 63) // 64), dtype=torch.int64)
+    if n:
+        support[-1, 0, 0] = UNKNOWN
+    return support
+
+
+def none_was_open(support: torch.Tensor) -> bool:
+    """Return whether it is known by now that no row was open; this does not wait."""
+    return not support.is_cuda and support.numel() > 0 and int(support[-1, 0, 0]) == 0
 
 
 class OpenRows:
@@ -67,22 +88,27 @@ class OpenRows:
         )
         self.sizes = sizes
         self.device = device
+        self.addresses = [block.data_ptr() for block in (self.floats, self.integers, self.booleans)]
         self.event = torch.cuda.Event() if pinned else None
         self.alive: tuple[object, ...] = ()  # what the queued call uses
 
-    def solve(self, solver, rows: int, support: torch.Tensor, *arguments: float) -> None:
-        """Queue `solver` for the open rows. Its arguments are the three blocks, `support` and `arguments`."""
-        flags = self.integers.data_ptr()
+    def solve(self, solver, rows: int, support: torch.Tensor, *arguments: float, report: bool = False) -> None:
+        """Queue `solver` for the open rows. Its arguments are the three blocks, `support` and `arguments`.
+
+        With `report`, the number of open rows will be where `none_was_open` looks for it.
+        """
         threads = min(torch.get_num_threads(), rows)
-        call = np.zeros(ARGUMENTS + 4 + len(arguments) + threads, np.int64)
-        call[[ROWS, FLAGS, OPEN, THREADS, SOLVER]] = rows, flags, flags + 8 * rows, threads, c_address(solver)
-        call[THREAD_IDS] = call.ctypes.data + 8 * (len(call) - threads)
-        blocks = (self.floats, self.integers, self.booleans, support)
-        call[ARGUMENTS : ARGUMENTS + 4] = [block.data_ptr() for block in blocks]
+        call = np.empty(ARGUMENTS + 4 + len(arguments) + threads, np.int64)
+        address, flags, last = call.ctypes.data, self.addresses[1], len(call) - threads
+        sequences = support.data_ptr()
+        call[ROWS], call[FLAGS], call[OPEN] = rows, flags, flags + 8 * rows
+        call[THREADS], call[THREAD_IDS], call[SOLVER] = threads, address + 8 * last, c_address(solver)
+        call[REPORT] = sequences + 8 * rows * support.stride(0) if report else address + 8 * COUNT
+        call[ARGUMENTS : ARGUMENTS + 4] = (*self.addresses, sequences)
         for place, value in enumerate(arguments, ARGUMENTS + 4):
             (call.view(np.float64) if isinstance(value, float) else call)[place] = value
         self.alive = (call, support)
-        self._queue(c_address(solve_open_rows), call.ctypes.data)
+        self._queue(c_address(solve_open_rows), address)
 
     def _queue(self, function: int, argument: int) -> None:
         driver = _cuda_driver()
@@ -104,7 +130,7 @@ _captured: list[OpenRows] = []  # a CUDA graph uses its memory in every replay
 
 def take(sizes: tuple[int, int, int], device: torch.device) -> OpenRows:
     """Return memory for at least so many numbers, used before if the device is done with it."""
-    with _lock, _allowed_while_capturing():
+    with _lock, _relaxed_capture() if _is_capturing() else nullcontext():
         while _queued and _queued[0].event.query():
             finished = _queued.popleft()
             finished.alive = ()
@@ -121,7 +147,7 @@ def give_back(open_rows: OpenRows) -> None:
     if open_rows.event is None:
         open_rows.alive = ()
         _free.append(open_rows)
-    elif torch.cuda.is_current_stream_capturing():
+    elif _is_capturing():
         _captured.append(open_rows)
     else:
         open_rows.event.record(torch.cuda.current_stream(open_rows.device))

@@ -10,10 +10,9 @@ import torch
 import triton
 import triton.language as tl
 
-from rationalizer.ops.kernels.bits_cpu import word_count
 from rationalizer.ops.kernels.mixture_certificate_cuda import TILE, is_mixture_within_budget
-from rationalizer.ops.kernels.open_rows_cuda import give_back, take
-from rationalizer.ops.kernels.pair_budget_cuda import backward_row, pair_budget_row
+from rationalizer.ops.kernels.open_rows_cuda import give_back, new_support, none_was_open, take
+from rationalizer.ops.kernels.pair_budget_cuda import backward_row, pair_budget_backward, pair_budget_row
 from rationalizer.ops.kernels.rows_cuda import (
     BLOCK,
     copy,
@@ -124,11 +123,13 @@ def sequence_budget(scores, transition, mask, budget, max_iterations, tolerance,
     bounded = at_least is not None
     bound = at_least if bounded else budget
     scores, transition, mask, budget, bound = plain(scores, transition, mask, budget, bound)
-    z, gap = torch.empty_like(scores), scores.new_zeros(rows)
-    tight, converged = (torch.ones(rows, dtype=torch.bool, device=scores.device) for _ in range(2))
-    size, iterations = (torch.zeros(rows, dtype=torch.int64, device=scores.device) for _ in range(2))
-    support = torch.empty((rows, n + 1, word_count(n)), dtype=torch.int64)  # only the pages that are written use memory
-    if scores.numel():
+    z, gap = torch.empty_like(scores), scores.new_empty(rows)
+    tight, converged = (torch.empty(rows, dtype=torch.bool, device=scores.device) for _ in range(2))
+    size, iterations = (torch.empty(rows, dtype=torch.int64, device=scores.device) for _ in range(2))
+    support = new_support(rows, n)
+    if not scores.numel():
+        _ = tight.fill_(True), converged.fill_(True), size.zero_(), iterations.zero_(), gap.zero_()
+    else:
         flags = tight.view(torch.uint8), converged.view(torch.uint8)
         work = scores.new_empty(rows, 13 * n + 6)
         open_rows = take(((3 * n + 1) * rows, 5 * rows, (n + 1) * rows), scores.device)
@@ -137,7 +138,7 @@ def sequence_budget(scores, transition, mask, budget, max_iterations, tolerance,
             scores, transition, mask, budget, bound, z, flags[0], size, flags[1], iterations, gap, work, *blocks,
             rows, n, bounded, BLOCK, TILE, num_warps=1,
         )  # fmt: skip
-        open_rows.solve(solve_sequence_budget, rows, support, n, max_iterations, float(tolerance))
+        open_rows.solve(solve_sequence_budget, rows, support, n, max_iterations, float(tolerance), report=True)
         _read_solutions_kernel[(rows,)](*blocks, z, size, flags[1], iterations, gap, rows, n, BLOCK, num_warps=1)
         give_back(open_rows)
     return z, tight, size, support, converged, iterations, gap
@@ -168,7 +169,9 @@ def _read_gradients_kernel(floats, size, grad_s, grad_r, rows, n, BLOCK: tl.cons
 
 
 def sequence_budget_backward(g, z, transition, mask, tight, size, support):
-    """Return the gradients of scores and transitions."""
+    """Return the gradients of scores and transitions. A bound is tight where `tight` is not 0."""
+    if none_was_open(support):
+        return pair_budget_backward(g, z, transition, mask, tight)
     rows, n = z.shape
     g, z, transition, mask, tight, size = plain(g, z, transition, mask, tight, size)
     grad_s, grad_r = torch.empty_like(z), torch.empty_like(transition)
