@@ -32,6 +32,8 @@ from rationalizer.metrics import METRICS, Metric, Summary
 from rationalizer.models.atomic_files import write_bytes
 from rationalizer.paper.hans_evaluation import PARTS, hans_markdown
 
+BASELINES = "pair-budget,hardkuma,sparsemax,fusedmax,gumbel,sfe-baseline,sfe,full-text"
+
 
 @dataclass(frozen=True)
 class Study:
@@ -39,7 +41,7 @@ class Study:
 
     folder: str  # below OUT
     settings: str
-    methods: str = "spectra,pair-budget,hardkuma,sparsemax,fusedmax,gumbel,sfe-baseline,sfe,full-text"
+    methods: str = f"spectra,{BASELINES}"
     budgets: str | None = None  # None: the dataset's own
     label: str = ""  # added to the methods' names
 
@@ -55,6 +57,16 @@ class Table:
     note: str | None = None  # None: that the data are reduced, if they are
 
 
+def with_annotations(folder: str, settings: str) -> tuple[Study, ...]:
+    weight = "annotation_weight=1"
+    return Study(folder, settings), Study(f"{folder}-people", f"{settings} {weight}", "spectra", label=f"`{weight}`")
+
+
+def against_budget(folder: str, settings: str, budgets: str) -> tuple[Study, ...]:
+    """`spectra` at several budgets, the other methods at the dataset's own."""
+    return Study(folder, settings, "spectra", budgets), Study(folder, settings, BASELINES)
+
+
 TASK = "macro_f1 size seconds_per_epoch"
 PEOPLE = "token_f1 iou_f1 auprc size seconds_per_epoch"
 AGREEMENT = f"macro_f1 {PEOPLE}"
@@ -62,6 +74,7 @@ SPANS = "macro_f1 token_f1 iou_f1 auprc spans"
 PAIRS = "macro_f1 alignments violation seconds_per_epoch"
 SUMS = "tuned=true word_scores=true word_sums=true pooling=max"
 SST = "sfe.epochs=12 sfe-baseline.epochs=12 gumbel.epochs=12 hardkuma.penalty=20"
+SST_METHODS = "spectra,pair-budget,sparsemax,fusedmax,gumbel,sfe-baseline,sfe,full-text"
 POSTS = "batch_size=64 epochs=8 " + " ".join(f"{m}.initial_weights=xavier" for m in ("sfe", "sfe-baseline", "gumbel"))
 SMOOTH = "spectra.temperature=1 pair-budget.temperature=1 spectra.transition={0} pair-budget.transition={0}"
 BEER = (
@@ -84,35 +97,19 @@ MINILM_BEER = (
     "epochs=5 batch_size=32 patience=none full_text_epochs=0 full_text_weight=3 generator_rate=1e-4 "
     "predictor_rate=5e-5 averaging=0.99 transition=10 temperature=1 start_spread=1"
 )
-ANNOTATED = ("spectra", None, "`annotation_weight=1`")
 
 TABLES = {
-    "sst": Table(
-        "sst",
-        TASK,
-        (
-            Study("sst", SST, "spectra,pair-budget,sparsemax,fusedmax,gumbel,sfe-baseline,sfe,full-text"),
-            Study("sst", SST, "hardkuma", "18"),
-        ),
-    ),
+    "sst": Table("sst", TASK, (Study("sst", SST, SST_METHODS), Study("sst", SST, "hardkuma", "18"))),
     "sst-budgets": Table("sst", TASK, (Study("sst", SST, "spectra,hardkuma,gumbel,sfe-baseline,sfe", "5,10,20,30"),)),
     "agnews": Table("agnews", TASK, (Study("agnews", "batch_size=128 learning_rate=1e-3 epochs=6"),)),
     "imdb": Table("imdb", TASK, (Study("imdb", "batch_size=128 learning_rate=1e-3 epochs=4 pooling=max"),)),
     "beer": Table("beer", f"mse token_f1_paper {PEOPLE}", (Study("beer", BEER),), "beer-all", dev="mse"),
-    "beer-budgets": Table("beer", f"mse {PEOPLE}", (Study("beer", BEER, "spectra", "5,10,15,20"),), "beer-all"),
+    "beer-budgets": Table("beer", f"mse {PEOPLE}", against_budget("beer", BEER, "5,10,15,20"), "beer-all"),
     "hotels": Table("hotels", TASK, (Study("hotels", HOTELS),), "hotels_location", note="rebuilt"),
-    "hatexplain": Table(
-        "hatexplain",
-        AGREEMENT,
-        (Study("hatexplain", POSTS), Study("hatexplain-people", f"{POSTS} annotation_weight=1", *ANNOTATED)),
-    ),
-    "hatexplain-budgets": Table("hatexplain", AGREEMENT, (Study("hatexplain", POSTS, "spectra", "10,20,30,40"),)),
-    "movies": Table(
-        "movies",
-        AGREEMENT,
-        (Study("movies", MOVIES), Study("movies-people", f"{MOVIES} annotation_weight=1", *ANNOTATED)),
-    ),
-    "movies-budgets": Table("movies", AGREEMENT, (Study("movies", MOVIES, "spectra", "5,10,20,30"),)),
+    "hatexplain": Table("hatexplain", AGREEMENT, with_annotations("hatexplain", POSTS)),
+    "hatexplain-budgets": Table("hatexplain", AGREEMENT, against_budget("hatexplain", POSTS, "10,20,30,40")),
+    "movies": Table("movies", AGREEMENT, with_annotations("movies", MOVIES)),
+    "movies-budgets": Table("movies", AGREEMENT, against_budget("movies", MOVIES, "5,10,20,30")),
     "snli": Table("snli", PAIRS, (Study("snli", SNLI, BOTH),), split="dev"),
     "minilm-sst": Table("sst", SPANS, (Study("minilm-sst", "epochs=6 full_text_epochs=0", "spectra"),)),
     "minilm-imdb": Table("imdb", TASK, (Study("minilm-imdb", MINILM_IMDB, "spectra"),), dev="macro_f1"),
@@ -135,14 +132,14 @@ def make_table(name: str, args: argparse.Namespace) -> str:
     folder = data_folder(table.data or table.source, args)
     source = DataSource.resolve(table.source, folder)
     notes = {source.name: table.note or source.note()}
-    rows = [row for study in table.studies for row in train(study, table, source, notes, args)]
+    rows = beside([row for study in table.studies for row in train(study, table, source, notes, args)])
     if not rows:
         return "no finished runs\n"
     levels = {"people": agreement(folder)} if name == "hatexplain-budgets" else {}
     chart = score_against_budget(rows, "token_f1" if "token_f1" in table.columns else rows[0].task_score, levels)
     if chart is not None:
         write_bytes(args.out / f"{name}.svg", chart.encode())
-    return markdown(rows, {}, columns(table)).partition("\n\n")[2]
+    return markdown(rows, {}, columns(table, rows)).partition("\n\n")[2]
 
 
 def train(
@@ -169,11 +166,24 @@ def report(count: int, outcome: RunOutcome) -> None:
     print(f"{count}: {outcome.run.title}: {outcome.error or 'finished'}", flush=True)
 
 
-def columns(table: Table) -> Sequence[Metric]:
+def columns(table: Table, rows: Sequence[ResultRow]) -> list[Metric]:
+    """The table's metrics, and scores of another split or method: "mse, dev"."""
+    others = dict.fromkeys(name for row in rows for name in row.scores if ", " in name)
     shown = [METRICS[name] for name in table.columns.split()]
-    dev = [METRICS[name] for name in table.dev.split()]
-    dev = [replace(metric, name=f"{metric.name}, dev", heading=f"{metric.short_name}, dev") for metric in dev]
-    return [metric if metric.heading else replace(metric, heading=metric.short_name) for metric in [*shown, *dev]]
+    shown = [metric if metric.heading else replace(metric, heading=metric.short_name) for metric in shown]
+    for name in others:
+        metric = METRICS[name.partition(",")[0]]
+        shown.append(replace(metric, name=name, heading=f"{metric.short_name},{name.partition(',')[2]}"))
+    return shown
+
+
+def beside(rows: Sequence[ResultRow]) -> list[ResultRow]:
+    """Move the macro-F1 of METHOD:not-faithful into the row of METHOD, if there is one."""
+    kind, names = ":not-faithful", {row.method for row in rows}
+    other = {row.method.removesuffix(kind): row.scores["macro_f1"] for row in rows if row.method.endswith(kind)}
+    kept = [row for row in rows if not row.method.endswith(kind) or row.method.removesuffix(kind) not in names]
+    scores = [{"macro_f1, not faithful": other[row.method]} if row.method in other else {} for row in kept]
+    return [replace(row, scores=row.scores | more) for row, more in zip(kept, scores, strict=True)]
 
 
 def agreement(folder: Path) -> Summary:

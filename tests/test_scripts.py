@@ -1,6 +1,7 @@
 """Check that the measurement scripts, which take hours to run, can be imported and document their command line."""
 
 import ast
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -86,10 +87,39 @@ def test_a_table_is_made_and_resumed(make_table, tmp_path):
 
 
 def test_agreement_against_the_budget(make_table, tmp_path):
-    make_table("hatexplain-budgets", "--seeds=0")
+    make_table("hatexplain-budgets", "--only=spectra", "--seeds=0")
     table = (tmp_path / "study" / "hatexplain-budgets.md").read_text(encoding="utf-8")
     assert [line.split(" | ")[1] for line in table.splitlines() if line.startswith("| spectra")] == [
         *("10%", "20%", "30%", "40%")
     ]
     chart = (tmp_path / "study" / "hatexplain-budgets.svg").read_text(encoding="utf-8")
     assert ">people<" in chart
+
+
+def test_tables_of_the_results_exist(monkeypatch):
+    monkeypatch.syspath_prepend(SCRIPTS[0].parent)
+    page = (SCRIPTS[0].parents[1] / "docs" / "results.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"scripts/tables\.py ([a-z-]+) DATA", page))
+    assert {"sst", "hans", "minilm-beer"} <= named
+    assert named <= {*runpy.run_path(str(SCRIPTS[0].parent / "tables.py"))["TABLES"], "hans"}
+
+
+def test_unfaithful_scores_are_in_a_column(monkeypatch):
+    from rationalizer.compare.result_tables import ResultRow, markdown
+    from rationalizer.metrics import Summary
+
+    monkeypatch.syspath_prepend(SCRIPTS[0].parent)
+    script = runpy.run_path(str(SCRIPTS[0].parent / "tables.py"))
+    scores = {"budget": 0.8, "budget:not-faithful": 0.85, "softmax:not-faithful": 0.9}
+    rows = [
+        ResultRow("snli", name, None, "dev", (0,), {"macro_f1": Summary.from_values([value])}, {}, {}, pairs=True)
+        for name, value in scores.items()
+    ]
+    merged = script["beside"](rows)
+    lines = markdown(merged, {}, script["columns"](script["TABLES"]["snli"], merged)).splitlines()
+    table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
+    assert table == [
+        ["method", "macro-F1", "macro-F1, not faithful"],
+        ["budget", ".800", ".850"],
+        ["softmax:not-faithful", ".900", ""],
+    ]
