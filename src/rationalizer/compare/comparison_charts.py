@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rationalizer.compare.result_tables import ResultRow
 from rationalizer.drawing.charts import Bar, Dot, Point, Series, bar_plot, line_plot, scatter_plot
@@ -45,10 +45,13 @@ def score_against_size(rows: Sequence[ResultRow]) -> str | None:
     return None
 
 
-def score_against_budget(rows: Sequence[ResultRow], score: str) -> str | None:
+def score_against_budget(
+    rows: Sequence[ResultRow], score: str, levels: Mapping[str, Summary] | None = None
+) -> str | None:
     """Draw a score against the budget, with the range over the seeds; a method without a budget is a level line.
 
-    Return None unless some method was trained with several budgets.
+    `levels` are further level lines, such as the agreement among people. Return None unless some method was trained
+    with several budgets.
     """
     points: dict[str, list[Point]] = {}
     level = {row.method for row in rows if row.budget is None}
@@ -63,6 +66,7 @@ def score_against_budget(rows: Sequence[ResultRow], score: str) -> str | None:
         Series(method, tuple(sorted(own, key=lambda point: point.x)), everywhere=method in level)
         for method, own in points.items()
     ]
+    series += [Series(label, (Point(0.0, value),), everywhere=True) for label, value in (levels or {}).items()]
     name = METRICS[score].short_name
     title = _title(rows, f"{name} against budget")
     return line_plot(series, title=title, x_label="budget, % of the words", y_label=name)

@@ -122,17 +122,20 @@ def write_tables(rows: Sequence[ResultRow], out: Path, charts: Mapping[str, Sequ
     return paths
 
 
-def markdown(rows: Sequence[ResultRow], charts: Mapping[str, Sequence[str]]) -> str:
+def markdown(
+    rows: Sequence[ResultRow], charts: Mapping[str, Sequence[str]], metrics: Sequence[Metric] = COLUMNS
+) -> str:
+    """Return the tables of all datasets; `charts` are files by dataset."""
     sections = ["# Comparison\n"]
     for dataset in dict.fromkeys(row.dataset for row in rows):
         members = [row for row in rows if row.dataset == dataset]
-        sections.append("\n".join(_section(dataset, members, charts.get(dataset, ()))))
+        sections.append("\n".join(_section(dataset, members, charts.get(dataset, ()), metrics)))
     return "\n".join(sections)
 
 
-def _section(dataset: str, rows: Sequence[ResultRow], charts: Sequence[str]) -> list[str]:
+def _section(dataset: str, rows: Sequence[ResultRow], charts: Sequence[str], metrics: Sequence[Metric]) -> list[str]:
     lines = [f"## {rows[0].data}", "", _caption(dataset, rows), ""]
-    heads, cells = result_table(rows)
+    heads, cells = result_table(rows, metrics)
     lines += [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     lines += [f"| {' | '.join(row)} |" for row in cells]
     lines += ["", *(f"![{name}]({name})" for name in charts)] if charts else []
