@@ -3,6 +3,7 @@
 import torch
 
 from rationalizer.ops._inputs import lower_bounds
+from rationalizer.ops.kernels.open_rows_cpu import ANSWER, REQUEST
 from rationalizer.ops.kernels.open_rows_cuda import give_back, new_support, take
 from rationalizer.ops.kernels.spans_open_rows_cpu import solve_spans
 
@@ -14,15 +15,18 @@ def spans(
     rows, n = scores.shape
     support = new_support(rows, n)
     open_rows = take(((3 * n + 1) * rows, (6 + 3 * n) * rows, (n + 1) * rows), scores.device)
-    open_rows.integers[:rows] = 1  # every row is open
-    matrix = rows * n
+    open_rows.prepare(solve_spans, rows, support, n, shortest, longest, per_group, max_iterations, float(tolerance))
+    matrix, ones = rows * n, torch.ones_like(budget)
     _send(open_rows.floats, (scores, 0), (transition, 2 * matrix))
-    _send(open_rows.integers, (budget, 2 * rows), (lower_bounds(budget, at_least), 3 * rows), (spans, 4 * rows))
+    _send(
+        open_rows.integers, (ones, 0), (budget, 2 * rows), (lower_bounds(budget, at_least), 3 * rows), (spans, 4 * rows)
+    )
     _send(open_rows.integers, *((t, 6 * rows + i * matrix) for i, t in enumerate((unit, group, fixed))))
     _send(open_rows.booleans, (mask, 0))
-    open_rows.solve(
-        solve_spans, rows, support, n, shortest, longest, per_group, max_iterations, float(tolerance), report=True
-    )
+    if rows:  # every row is open
+        _send(open_rows.mailbox, (ones[:1], REQUEST))
+        open_rows.wait()
+        _send(open_rows.mailbox, (ones[:1] - 1, ANSWER))
     z, gap = _fetch(open_rows.floats, scores, (matrix, (rows, n)), (3 * matrix, (rows,)))
     size, iterations = _fetch(open_rows.integers, scores, (0, (rows,)), (5 * rows, (rows,)))
     (converged,) = _fetch(open_rows.booleans, scores, (matrix, (rows,)))
