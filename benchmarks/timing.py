@@ -21,9 +21,15 @@ def median_ms(step: Callable[[], object], *, seconds: float = 0.5, least: int = 
     return 1e3 * statistics.median(times)
 
 
-def interleaved_ms(steps: Sequence[Callable[[], object]], *, seconds: float = 1.0, least: int = 10) -> list[float]:
-    """Return the median wall time of each step in milliseconds. The steps are interleaved, so that a change in
-    machine load affects all of them. CUDA is synchronized after every step."""
+def interleaved_ms(
+    steps: Sequence[Callable[[], object]],
+    *,
+    seconds: float = 1.0,
+    least: int = 10,
+    clock: Callable[[], float] = time.perf_counter,
+) -> list[float]:
+    """Return the median time of each step in milliseconds; `clock` is the wall clock or `time.process_time`. The steps
+    are interleaved, so that a change in machine load affects all of them. CUDA is synchronized after every step."""
     import torch
 
     wait = torch.cuda.synchronize if torch.cuda.is_available() else lambda: None
@@ -32,10 +38,10 @@ def interleaved_ms(steps: Sequence[Callable[[], object]], *, seconds: float = 1.
     while until == 0.0 or len(times[0]) < least + 3 or time.perf_counter() < until:
         for step, taken in zip(steps, times, strict=True):
             wait()
-            start = time.perf_counter()
+            start = clock()
             step()
             wait()
-            taken.append(time.perf_counter() - start)
+            taken.append(clock() - start)
         if until == 0.0:
             until = time.perf_counter() + seconds
     return [1e3 * statistics.median(taken[3:]) for taken in times]

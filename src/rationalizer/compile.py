@@ -33,6 +33,7 @@ def _highlights() -> None:
     for spread in (1e-2, 1.0):
         _run_backward(ops.sequence_budget(spread * scores, 3, transition=0.1))
     ops.sequence_budget_map(scores, 3, transition=0.1)
+    ops.sequence_budget_maps(scores, 3, transition=0.1)
 
 
 def _closed_forms() -> None:

@@ -18,7 +18,7 @@ from rationalizer.models.description import LabelType
 from rationalizer.models.setting_conflicts import resolve_rationales
 from rationalizer.text import Budget
 from rationalizer.training.class_balance import rare_classes_note
-from rationalizer.training.runs import read_run_record, run
+from rationalizer.training.runs import compile_ahead, read_run_record, run
 
 
 class Rationalizer(SavingMethods, ScikitLearnMethods):
@@ -129,6 +129,7 @@ class Rationalizer(SavingMethods, ScikitLearnMethods):
                 expected = config_from_params(params, pairs=self._is_for_pairs(params)).pairs
                 pairs = are_pairs(texts, expected=expected)
             config = config_from_params(self._chosen_params(params), pairs=pairs)
+            compile_ahead(config, device)
             corpus = corpus_of(config, texts, labels, annotations, dev, task, classes, start, sample_weight)
             if corpus.task == "classification":
                 kind = label_type(list(labels))

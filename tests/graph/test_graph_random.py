@@ -176,6 +176,28 @@ def test_batch_equals_rows():
         torch.testing.assert_close(h.lp_sparsemap(solver="general")[w][0], together[b], rtol=0, atol=1e-10)
 
 
+def test_pairs_of_any_signs_in_a_batch_equal_rows():
+    """A pair has another form in the program if its score is negative, and none if it is 0."""
+    draw = torch.Generator().manual_seed(0)
+    scores = torch.randn(6, 9, generator=draw, dtype=torch.float64)
+    pairs = torch.randn(6, 8, generator=draw, dtype=torch.float64) * torch.randint(-1, 2, (6, 8), generator=draw)
+    weights = torch.randn(6, 9, generator=draw, dtype=torch.float64)
+
+    def layer(rows):
+        s, r = scores[rows].clone().requires_grad_(), pairs[rows].clone().requires_grad_()
+        g = FactorGraph()
+        z = g.variable(s)
+        g.add(Pair(z[:, :-1], ~z[:, 1:], r))
+        g.add(Budget(z, 4))
+        values = g.lp_sparsemap()[z]
+        return values, *torch.autograd.grad((values * weights[rows]).sum(), (s, r))
+
+    together = layer(slice(None))
+    for b in range(6):
+        for alone, row in zip(layer(slice(b, b + 1)), together, strict=True):
+            torch.testing.assert_close(alone[0], row[b], rtol=0, atol=1e-10)
+
+
 def test_mask_equals_absence():
     """A graph with padding everywhere equals the graph of what is left, in value and gradient."""
     draw = torch.Generator().manual_seed(0)

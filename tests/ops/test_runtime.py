@@ -21,6 +21,8 @@ from rationalizer.compile import GROUPS
 from rationalizer.ops.kernels.budget_cpu import budget_rows
 from rationalizer.ops.kernels.numba_compiler import Compiled
 from rationalizer.ops.kernels.numba_runtime import compile_plainly, for_rows, for_slow_rows, source_hash
+from rationalizer.ops.kernels.parallel_compilation import argument_types
+from rationalizer.ops.sequence_budget import KERNELS as SEQUENCE_BUDGET_KERNELS
 
 pytestmark = pytest.mark.long
 
@@ -45,21 +47,65 @@ def run(source: Path, cache: Path) -> str:
     return done.stdout.strip()
 
 
+def write_kernels(folder: Path) -> None:
+    for name in ("numba_compiler.py", "numba_runtime.py", "parallel_compilation.py"):
+        shutil.copy(Path(rationalizer.__file__).parent / "ops" / "kernels" / name, folder)
+    for name, code in KERNELS.items():
+        (folder / name).write_text(code)
+
+
 def test_cache_is_reused_and_invalidated_by_edits(tmp_path):
     source = tmp_path / "src"
     kernels = source / "rationalizer" / "ops" / "kernels"
     kernels.mkdir(parents=True)
     for folder in (source / "rationalizer", source / "rationalizer" / "ops", kernels):
         (folder / "__init__.py").touch()
-    for name in ("numba_compiler.py", "numba_runtime.py"):
-        shutil.copy(Path(rationalizer.__file__).parent / "ops" / "kernels" / name, kernels)
-    for name, code in KERNELS.items():
-        (kernels / name).write_text(code)
+    write_kernels(kernels)
     assert run(source, tmp_path / "cache") == "3.0 0 1\nTrue"
     assert run(source, tmp_path / "cache") == "3.0 1 0\nFalse"  # nor does it import what compiling needs
     # An edit in one file, seen through a kernel of another that calls it.
     (kernels / "inner_cpu.py").write_text(KERNELS["inner_cpu.py"].replace("2.0", "5.0"))
     assert run(source, tmp_path / "cache") == "6.0 0 1\nTrue"
+
+
+COMPILE_IN_SUBPROCESS = """
+import os, sys
+os.cpu_count = lambda: 2
+from rationalizer.ops.kernels import parallel_compilation
+from rationalizer.ops.kernels.outer_cpu import outer
+parallel_compilation.start([[(outer, sys.argv[1])]])
+print(outer(1.0), sum(outer.kernel.stats.cache_hits.values()), sum(outer.kernel.stats.cache_misses.values()))
+print([process.wait() for process in parallel_compilation._running.values()], "torch" in sys.modules)
+"""
+
+
+def test_kernels_compile_in_subprocesses(tmp_path):
+    kernels = tmp_path / "src" / "rationalizer" / "ops" / "kernels"
+    kernels.mkdir(parents=True)
+    for folder in kernels.parents[:2]:
+        (folder / "__init__.py").touch()
+    write_kernels(kernels)
+
+    def run_with(types: str, cache: Path | None) -> str:
+        environment = os.environ | {"PYTHONPATH": str(tmp_path / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment |= {"NUMBA_CACHE_DIR": str(cache)} if cache else {"HOME": "/dev/null", "NUMBA_CACHE_DIR": ""}
+        command = [sys.executable, "-c", COMPILE_IN_SUBPROCESS, types]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+
+    assert run_with("f", tmp_path / "cache") == "3.0 1 0\n[0] False"
+    assert run_with("f", tmp_path / "cache") == "3.0 1 0\n[] False"  # it is in the cache
+    assert run_with("i", tmp_path / "other") == "3.0 0 1\n[0] False"  # another version was compiled
+    assert run_with("x", tmp_path / "failed") == "3.0 0 1\n[1] False"
+    (kernels / "__pycache__").write_text("")  # a file: not even root can write into it
+    assert run_with("f", None) == "3.0 0 1\n[] False"
+
+
+def test_types_of_kernels_that_are_compiled_ahead():
+    scores = torch.linspace(-1, 1, 18).reshape(2, 9).requires_grad_()
+    for spread in (1e-2, 1.0):
+        ops.sequence_budget(spread * scores, 3, transition=0.1).square().sum().backward()
+    for kernel, types in (each for group in SEQUENCE_BUDGET_KERNELS for each in group):
+        assert kernel.kernel.signatures == [argument_types(types)]
 
 
 def test_ahead_of_time_compilation():

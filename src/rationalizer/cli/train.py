@@ -106,7 +106,7 @@ def train(
     from rationalizer.training import degeneration_findings, run
     from rationalizer.training.class_balance import rare_classes_note
     from rationalizer.training.distributed import is_first_process
-    from rationalizer.training.runs import describe_origin
+    from rationalizer.training.runs import compile_ahead, describe_origin
     from rationalizer.training.trainer import require_no_run
 
     chosen = collect_settings(
@@ -132,6 +132,7 @@ def train(
     is_first = is_first_process(devices, nodes)
     if is_first and not resume:
         require_no_run(folder)  # before the data is read
+    compile_ahead(config, device)
     rule = config.word_splitting if before is None else before.encoder.rule
     corpus = data.load(rule, on_progress=show_progress if is_first else None)
     rationales = resolve_rationales(config, len(corpus.label_names))

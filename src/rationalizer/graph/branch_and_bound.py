@@ -12,7 +12,7 @@ from rationalizer.graph.column_pool import ColumnPool
 from rationalizer.graph.gradient import project_onto_face
 from rationalizer.graph.literals import BoolArray, IntArray
 from rationalizer.graph.program import Array, Program
-from rationalizer.graph.solver import SolverResult, solve
+from rationalizer.graph.solver import SolverResult, row_values, solve, violation_costs
 from rationalizer.ops import InfeasibleError
 from rationalizer.ops.kernels.numba_runtime import host
 
@@ -60,7 +60,9 @@ def _values(program: Program, result: SolverResult) -> Array:
     columns = result.columns
     known = np.arange(result.weights.shape[1]) < columns.known[:, None]
     own = (columns.costs[:, : result.weights.shape[1]] * result.weights * known).sum(1)
-    return np.asarray((host(program.costs) * result.x).sum(1) + own)
+    soft = violation_costs(program)
+    penalties = np.where(soft < np.inf, soft, 0.0) * np.abs(row_values(program, result.x) - program.rhs)
+    return np.asarray((host(program.costs) * result.x).sum(1) + own - penalties.sum(1))
 
 
 @dataclass(order=True)

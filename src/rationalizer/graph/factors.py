@@ -210,16 +210,17 @@ class Pair(Factor):
         present = builder.present(self.group).all(-1)
         scores = self.scores.reshape(builder.batch, -1)
         values = scores.detach().cpu().numpy()
-        ids = builder.auxiliary(scores, present, upper=1.0)
-        blocks = []
-        for side in range(2):
-            one = slice(side, side + 1)
-            literal = FactorGroup(self.group.graph, self.group.ids[..., one], self.group.negated[..., one])
-            attract = present & (values > 0)
-            blocks.append(builder.literal_rows(self, literal, -1.0, -np.inf, 0.0, attract, (ids[:, None], 1.0)))
-        repel = present & (values < 0)
-        builder.literal_rows(self, self.group, 1.0, -np.inf, 1.0, repel, (ids[:, None], -1.0))
-        builder.zero_score_pairs(self.group, ids, blocks, present & (values == 0))
+        # first · second is min(first, second) = (first + second)/2 − |first − second|/2 if its score is positive,
+        # otherwise max(0, first + second − 1). A score of 0 counts as positive in the gradient.
+        attract, repel = present & (values >= 0), present & (values < 0)
+        if attract.any():
+            halves = 0.5 * scores.where(torch.from_numpy(attract).to(scores.device), 0.0)
+            builder.add_costs(self.group, halves[:, :, None].expand(-1, -1, 2))
+            builder.soft_rows(self, self.group, np.array([1.0, -1.0]), halves, attract)
+        if repel.any():
+            negative = scores.where(torch.from_numpy(repel).to(scores.device), 0.0)
+            ids = builder.auxiliary(negative, repel, upper=1.0)
+            builder.literal_rows(self, self.group, 1.0, -np.inf, 1.0, repel, (ids[:, None], -1.0))
 
 
 def broadcast_scores(scores: float | Tensor, shape: Sequence[int], factor: Factor, name: str) -> Tensor:

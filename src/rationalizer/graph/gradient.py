@@ -13,7 +13,7 @@ from rationalizer.graph.kernels.face_solve_cpu import AT_LOWER, FREE, make_ortho
 from rationalizer.graph.kernels.solver_cpu import project_rows
 from rationalizer.graph.literals import BoolArray
 from rationalizer.graph.program import Array, Program
-from rationalizer.graph.solver import SolverResult, literal_values
+from rationalizer.graph.solver import SolverResult, literal_values, row_values
 from rationalizer.ops.kernels.numba_runtime import for_rows, host
 
 
@@ -23,7 +23,7 @@ def attach_gradient(program: Program, result: SolverResult, temperature: float) 
         _add_missing_configurations(program, result, temperature)
     costs = differentiable_costs(program, result.columns, temperature)
     return _FaceProjection.apply(  # type: ignore[no-untyped-call]
-        program.costs, costs, program, result
+        program.costs, program.violation_costs, costs, program, result
     )
 
 
@@ -31,47 +31,36 @@ class _FaceProjection(torch.autograd.Function):
     """The solution as a function of its costs; its Jacobian is the projector onto the face of the solution."""
 
     @staticmethod
-    def forward(ctx: Any, costs: Tensor, weight_costs: Tensor, program: Program, result: SolverResult) -> Tensor:
+    def forward(
+        ctx: Any, costs: Tensor, violation_costs: Tensor, weight_costs: Tensor, program: Program, result: SolverResult
+    ) -> Tensor:
         ctx.program, ctx.result = program, result
         return torch.from_numpy(result.x.copy()).to(costs.device)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        h, weight_h = project_onto_face(ctx.program, ctx.result, host(g) * ctx.program.quadratic)
-        return torch.from_numpy(h).to(g.device), torch.from_numpy(weight_h).to(g.device), None, None
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor | None, Tensor, None, None]:
+        program, x = ctx.program, ctx.result.x
+        h, weight_h = project_onto_face(program, ctx.result, host(g) * program.quadratic)
+        violation_h = None
+        if ctx.needs_input_grad[1]:
+            # The derivative of −|A x − rhs| at a change h of x. Rows that bind have A h = 0, except those of cost 0,
+            # which are not in the problem: they take one of two derivatives at a tie.
+            side = np.where(row_values(program, x) > program.rhs, -1.0, 1.0)
+            violation_h = torch.from_numpy(side * row_values(program, h)).to(g.device)
+        return torch.from_numpy(h).to(g.device), violation_h, torch.from_numpy(weight_h).to(g.device), None, None
 
 
 def project_onto_face(program: Program, result: SolverResult, g: Array) -> tuple[Array, Array]:
     """Project `g` onto the directions of the face; return the projection of the entries and of the weights."""
-    status, active = _bind_zero_score_pairs(program, result)
     columns = result.columns
     h, weight_h = np.zeros(result.x.shape), np.zeros(result.weights.shape)
     for_rows(
         project_rows, program.batch, 10**9, program.indptr, program.rows, program.coefficients, program.early,
-        program.row_first, program.quadratic, program.copy_rows, program.copy_size, active, columns.known,
-        columns.configurations, columns.owner, status, g, h, weight_h,
+        program.row_first, program.quadratic, program.copy_rows, program.copy_size, program.active, columns.known,
+        columns.configurations, columns.owner, result.status, g, h, weight_h,
     )  # fmt: skip
     return h, weight_h
-
-
-def _bind_zero_score_pairs(program: Program, result: SolverResult) -> tuple[Any, BoolArray]:
-    """Return the status and the active rows with every pair of score 0 set to min(first, second).
-
-    Such a pair is absent from the program, but its score has a gradient, which this choice defines.
-    """
-    if not program.zero_pairs:
-        return result.status, program.active
-    status, active = result.status.copy(), program.active.copy()
-    entries = program.upper.shape[1]
-    for ids, negated, pairs, first, second, where in program.zero_pairs:
-        values = np.abs(result.x[np.arange(program.batch)[:, None, None], ids] - negated)
-        nearer = np.where(values[..., 0] <= values[..., 1], first, second)
-        b, i = where.nonzero()
-        active[b, nearer[b, i]] = True
-        status[b, entries + nearer[b, i]] = AT_LOWER
-        status[b, pairs[i]] = FREE
-    return status, active
 
 
 def _add_missing_configurations(program: Program, result: SolverResult, temperature: float) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +31,7 @@ class _RowBlock:
     lower: Array  # (batch, count)
     upper: Array
     active: BoolArray
+    violation_costs: Tensor | None = None  # (batch, count) if the rows are soft, otherwise they must hold
 
 
 @dataclass
@@ -40,6 +41,7 @@ class Program:
     batch: int
     variables: int  # the number of entries that are variables of the graph; the others are auxiliary
     costs: Tensor  # (batch, entries), float64, differentiable
+    violation_costs: Tensor  # (batch, rows), float64, differentiable; inf for rows that must hold
     quadratic: Array
     upper: Array
     indptr: IntArray
@@ -54,7 +56,6 @@ class Program:
     early: int  # the number of rows that copy a variable for the first time; they come first
     copy_rows: IntArray  # (structured factors per instance, most literals per factor): the rows that copy the literals
     copy_size: IntArray
-    zero_pairs: list[tuple[Any, ...]] = field(default_factory=list)
 
     def replace(self, **changes: Any) -> Program:
         return replace(self, **changes)
@@ -68,11 +69,11 @@ class Builder:
         self.batch = graph.batch
         self._entries = graph.size
         self._costs = [variable.scores.reshape(self.batch, -1).to(torch.float64) for variable in graph.variables]
+        self._added_costs: list[Tensor] = []
         self._upper = [graph.mask.astype(np.float64)]
         self._copies: list[_RowBlock] = []
         self._blocks: list[_RowBlock] = []
         self._structured: list[Factor] = []
-        self._zero_pairs: list[tuple[Any, ...]] = []
 
     def present(self, literals: FactorGroup) -> Any:
         """Return a mask (batch, count, size) that is False on padding."""
@@ -86,6 +87,14 @@ class Builder:
         self._upper.append(np.where(present, upper, 0.0))
         return ids
 
+    def add_costs(self, literals: FactorGroup, costs: Tensor) -> None:
+        """Add `costs` (batch, count, size) to those of the literals, up to a constant."""
+        shape = (self.batch, *literals.ids.shape[1:])
+        sign = torch.from_numpy(np.where(literals.negated, -1.0, 1.0)).to(costs.device)
+        ids = torch.from_numpy(np.broadcast_to(literals.ids, shape).reshape(self.batch, -1).copy()).to(costs.device)
+        added = torch.zeros((self.batch, self.graph.size), dtype=torch.float64, device=costs.device)
+        self._added_costs.append(added.scatter_add(1, ids, (sign * costs).reshape(self.batch, -1)))
+
     def literal_rows(
         self,
         factor: Factor,
@@ -96,10 +105,11 @@ class Builder:
         active: BoolArray,
         auxiliary: tuple[IntArray, float] | None = None,
         copies: bool = False,
-    ) -> int:
+        violation_costs: Tensor | None = None,
+    ) -> None:
         """Add rows lower <= Σ coefficient · literal (+ Σ auxiliary entries) <= upper, one per factor of the group.
 
-        `copies`: whether the rows copy the literals of a structured factor. Returns the index of the block of rows.
+        `copies`: whether the rows copy the literals of a structured factor.
         """
         weights = np.broadcast_to(coefficients, literals.ids.shape).astype(np.float64)
         shift = (self.present(literals) * np.where(literals.negated, weights, 0.0)).sum(-1)
@@ -112,8 +122,14 @@ class Builder:
             signed = np.concatenate([signed, np.full((lead, *more.shape), sign)], axis=-1)
         low, high = np.asarray(lower - shift), np.asarray(upper - shift)
         blocks = self._copies if copies else self._blocks
-        blocks.append(_RowBlock(factor, ids, signed, low, high, np.broadcast_to(active, shift.shape)))
-        return len(blocks) - 1
+        active = np.broadcast_to(active, shift.shape)
+        blocks.append(_RowBlock(factor, ids, signed, low, high, active, violation_costs))
+
+    def soft_rows(
+        self, factor: Factor, literals: FactorGroup, coefficients: Array, costs: Tensor, active: BoolArray
+    ) -> None:
+        """Add the score −cost · |Σ coefficient · literal|, with `costs` >= 0 (batch, count), for each factor."""
+        self.literal_rows(factor, literals, coefficients, 0.0, 0.0, active, violation_costs=costs)
 
     def structured(self, factor: Factor) -> None:
         """Add a factor that is given by an oracle: each literal equals its mean over the configurations."""
@@ -124,14 +140,8 @@ class Builder:
         self.literal_rows(factor, each, 1.0, 0.0, 0.0, present, copies=True)
         self._structured.append(factor)
 
-    def zero_score_pairs(self, literals: FactorGroup, ids: IntArray, blocks: list[int], where: BoolArray) -> None:
-        """Register pairs of score 0, which are not in the problem but whose scores have a gradient (see `gradient`)."""
-        if where.any():
-            self._zero_pairs.append((np.asarray(literals.ids), np.asarray(literals.negated), ids, blocks, where))
-
     def build(self, temperature: float, quadratic: bool) -> Program:
-        # Omit rows that never bind, unless pairs refer to rows by number.
-        blocks = self._copies + (self._blocks if self._zero_pairs else [self._binding(block) for block in self._blocks])
+        blocks = self._copies + [self._binding(block) for block in self._blocks]
         lead = max((block.ids.shape[0] for block in blocks), default=1)
         upper = np.concatenate(self._upper, axis=1)
         squares = np.zeros(self._entries)
@@ -151,15 +161,14 @@ class Builder:
         for block, numbers in zip(blocks, number, strict=True):
             for i in numbers:
                 owners[i] = block.factor
-        copied = len(self._copies)
-        zero_pairs = [
-            (ids, negated, pair, number[copied + pairs[0]], number[copied + pairs[1]], where)
-            for ids, negated, pair, pairs, where in self._zero_pairs
-        ]
+        costs = torch.cat(self._costs, dim=1)
+        for added in self._added_costs:
+            costs = costs + torch.nn.functional.pad(added, (0, self._entries - self.graph.size))
         return Program(
             batch=self.batch,
             variables=self.graph.size,
-            costs=torch.cat(self._costs, dim=1) / temperature,
+            costs=costs / temperature,
+            violation_costs=self._violation_costs(blocks, number) / temperature,
             quadratic=squares,
             upper=upper,
             indptr=indptr,
@@ -174,11 +183,22 @@ class Builder:
             early=early,
             copy_rows=copy_rows,
             copy_size=copy_size,
-            zero_pairs=zero_pairs,
         )
+
+    def _violation_costs(self, blocks: list[_RowBlock], number: list[IntArray]) -> Tensor:
+        """Return the costs of violations (batch, rows), in the order of the rows."""
+        hard = torch.full((self.batch, 1), torch.inf, dtype=torch.float64, device=self.graph.device)
+        parts = [
+            hard.expand(-1, block.ids.shape[1]) if block.violation_costs is None else block.violation_costs
+            for block in blocks
+        ]
+        order = torch.from_numpy(np.argsort(np.concatenate([*number, np.zeros(0, np.int64)])))
+        return torch.cat([hard[:, :0], *parts], dim=1)[:, order.to(hard.device)]
 
     def _binding(self, block: _RowBlock) -> _RowBlock:
         """Return the block without the rows that bind in no instance."""
+        if block.violation_costs is not None:
+            return block  # a row of cost 0 does not bind, but its cost has a gradient
         least, most = self._reach(block, np.concatenate(self._upper, axis=1))
         binds = (block.active & ((block.upper < most) | (block.lower > least))).any(0)
         if binds.all():
@@ -230,6 +250,10 @@ class Builder:
         rhs, slack = np.zeros((self.batch, count)), np.zeros((self.batch, count))
         for block, numbers in zip(blocks, number, strict=True):
             least, most = self._reach(block, upper)
+            if block.violation_costs is not None:
+                active[:, numbers] = block.active & (block.violation_costs.detach().cpu().numpy() > 0.0)
+                rhs[:, numbers] = block.upper
+                continue
             copies = block.factor in self._structured
             bad = block.active & ((block.lower > most + 1e-9) | (block.upper < least - 1e-9))
             if bad.any() and not copies:

@@ -70,6 +70,8 @@ def solve(
     columns = ColumnPool(program) if columns is None else columns
     costs = host(program.costs)
     scale = np.abs(np.where(program.upper > 0, costs, 0.0)).max(axis=1, initial=1.0)
+    soft = violation_costs(program)
+    scale = np.maximum(scale, np.where(soft < np.inf, soft, 0.0).max(axis=1, initial=1.0))
     result = empty_result(program, columns, scale)
     todo = np.ones(batch, np.bool_) if todo is None else todo.copy()
     result.residual[~todo] = 0.0
@@ -150,9 +152,9 @@ def solve_known_columns(
     for_rows(
         solve_rows, program.batch, 10**9, todo, warm, settle, gap, result.tolerance, program.indptr, program.rows,
         program.coefficients, program.early, program.row_first, program.quadratic, program.copy_rows, program.copy_size,
-        program.active, costs, program.upper, program.slack_upper, program.rhs, columns.known, columns.configurations,
-        columns.owner, columns.costs, result.x, result.weights, result.multipliers, result.status, outcome, steps,
-        result.residual,
+        program.active, violation_costs(program), costs, program.upper, program.slack_upper, program.rhs, columns.known,
+        columns.configurations, columns.owner, columns.costs, result.x, result.weights, result.multipliers,
+        result.status, outcome, steps, result.residual,
     )  # fmt: skip
     result.iterations += steps
     return outcome
@@ -167,14 +169,19 @@ def fix_variables(program: Program, fixed: IntArray) -> tuple[Program, Array]:
     return program.replace(upper=upper, rhs=program.rhs - row_values(program, base)), base
 
 
+def violation_costs(program: Program) -> Array:
+    """Return the costs of violating the rows (batch, rows): inf for those that must hold and for inactive ones."""
+    return np.where(program.active, host(program.violation_costs), np.inf)
+
+
 def row_values(program: Program, x: Array) -> Array:
-    """Return A x over the entries alone; 0 on inactive rows."""
-    out = np.zeros(program.rhs.shape)
-    for b in range(x.shape[0]):
-        s = b if program.indptr.shape[0] > 1 else 0
-        entry = np.repeat(np.arange(x.shape[1]), np.diff(program.indptr[s]))
-        np.add.at(out[b], program.rows[s], program.coefficients[s] * x[b, entry])
-    return np.where(program.active, out, 0.0)
+    """Return A x over the entries alone."""
+    batch, count = program.rhs.shape
+    entry = np.stack([np.repeat(np.arange(x.shape[1]), np.diff(indptr)) for indptr in program.indptr])
+    terms = program.coefficients * np.take_along_axis(x, np.broadcast_to(entry, (batch, entry.shape[1])), axis=1)
+    rows = program.rows + count * np.arange(batch)[:, None]
+    sums = np.bincount(rows.ravel(), terms.ravel(), batch * count)
+    return sums.astype(np.float64, copy=False).reshape(batch, count)
 
 
 def literal_values(program: Program, entries: npt.NDArray[Any]) -> Array:

@@ -82,6 +82,10 @@ class Method(nn.Module):
     # (batch,) losses from the selection, the annotation (0/1, only of words that can be selected), masks and budget.
     annotation_loss: Callable[..., Tensor]
 
+    @classmethod
+    def compile_ahead(cls) -> None:
+        """Start to compile, in the background, CPU kernels for training without constraints that take seconds."""
+
     @staticmethod
     def size(z: Tensor, *masks: Tensor) -> Tensor:
         """(batch,) how much is selected: the share of a text's words, or the number of pairs."""

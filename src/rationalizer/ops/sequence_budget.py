@@ -11,10 +11,20 @@ from torch import Tensor
 from rationalizer.ops import _inputs
 from rationalizer.ops._convergence import Info, report, reports_info
 from rationalizer.ops._declare import declare, has_triton
+from rationalizer.ops.kernels import parallel_compilation
 from rationalizer.ops.kernels.numba_runtime import for_rows, for_slow_rows, host, unsigned
 from rationalizer.ops.kernels.sequence_budget_backward_cpu import sequence_budget_backward_rows
 from rationalizer.ops.kernels.sequence_budget_cpu import sequence_budget_rows, sequence_budget_uncertified_rows
 from rationalizer.ops.pair_budget import gradients_like
+
+# Two halves of the work of compiling, with the types of the arguments.
+KERNELS = (
+    [(sequence_budget_uncertified_rows, "i i c1 i1 f2 f2 b2 i1 i1 i f f2 i1 u3 i1 f1 b1")],
+    [
+        (sequence_budget_rows, "i i f2 f2 b2 i1 i1 f2 b1 i1 i1 f1 b1"),
+        (sequence_budget_backward_rows, "i i f2 f2 f2 b2 b1 i1 u3 f2 f2"),
+    ],
+)
 
 
 @reports_info
@@ -69,6 +79,11 @@ def sequence_budget(
     info = Info(*map(rows.restore_rows, solution[4:]))
     remedy = "raise max_iterations or the temperature"
     return report(rows.restore(solution[0]), info, return_info, "sequence_budget", remedy)
+
+
+def compile_sequence_budget() -> None:
+    """Start to compile the kernels in the background, so that the first call waits less for them."""
+    parallel_compilation.start(KERNELS)
 
 
 def active_set_outputs(scores: Tensor, *, queued: bool = False) -> tuple[Tensor, ...]:

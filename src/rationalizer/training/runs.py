@@ -21,6 +21,7 @@ from rationalizer.models.config import Config
 from rationalizer.models.description import TASKS
 from rationalizer.models.format_upgrade import upgrade_record
 from rationalizer.models.trained_model import TrainedModel
+from rationalizer.nn import methods_for
 from rationalizer.training.alarms import unexpected_findings
 from rationalizer.training.checkpoint import run_settings
 
@@ -104,6 +105,8 @@ def run(
         training: further arguments of `train`, such as `resume`, `progress` and `devices`.
     """
     from rationalizer.models.devices import set_threads
+
+    compile_ahead(config, training.get("device", "auto"))
     from rationalizer.training.distributed import is_first_process  # Lightning Fabric imports slowly
     from rationalizer.training.trainer import train
 
@@ -120,6 +123,14 @@ def run(
     write_record(Path(directory) / DATA, origin)
     write_record(Path(directory) / SCORES, finished.record(origin))
     return finished
+
+
+def compile_ahead(config: Config, device: str) -> None:
+    """Start to compile what the first training step needs, while data are read and the model is built."""
+    from rationalizer.models.devices import check_device
+
+    if not config.constraints and not check_device(device).startswith("cuda"):
+        methods_for(config.pairs)[config.method].compile_ahead()
 
 
 def describe_origin(corpus: Corpus, source: DataSource | None) -> dict[str, Any]:

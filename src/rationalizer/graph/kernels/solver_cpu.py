@@ -3,13 +3,13 @@
 import numpy as np
 
 from rationalizer.graph.kernels.face_solve_cpu import guess_face, is_settled, solve_exactly, solve_on_face
-from rationalizer.graph.kernels.interior_cpu import INFEASIBLE, SOLVED, interior_point
+from rationalizer.graph.kernels.interior_cpu import INFEASIBLE, RELATIVE_ERROR, SOLVED, interior_point
 from rationalizer.graph.kernels.linear_systems_cpu import InstanceProgram, make_system
 from rationalizer.graph.kernels.warm_start_cpu import solve_warm
 from rationalizer.ops.kernels.numba_runtime import jit
 
 EXACT = 1e-15
-_EARLY = 1e-6  # complementarity at which the face is usually identified
+_EARLY = 1e-5  # complementarity at which the face is usually identified
 _EARLY_ATTEMPTS, _FINAL_ATTEMPTS = 3, 15
 
 
@@ -25,8 +25,8 @@ def _concatenate(entries, slacks, weights):
 @jit
 def solve_rows(
     first, last, todo, warm, settle, gap, tolerance, indptr, rows, coefficients, early, row_first, quadratic,
-    copy_rows, copy_size, active, cost, upper, slack_upper, rhs, known, configurations, owner, weight_cost,
-    x, weights, y, status, outcome, iterations, residuals,
+    copy_rows, copy_size, active, violation_cost, cost, upper, slack_upper, rhs, known, configurations, owner,
+    weight_cost, x, weights, y, status, outcome, iterations, residuals,
 ):  # fmt: skip
     """Solve the instances in `todo`: by an interior point, then exactly on its face if `gap` is at most `EXACT`.
 
@@ -45,8 +45,8 @@ def solve_rows(
         squares = _concatenate(quadratic, np.zeros(n_rows), np.zeros(k))
         sides = np.concatenate((rhs[b], np.ones(sums)))
         exact = InstanceProgram(
-            indptr[shared], rows[shared], coefficients[shared], early, active[b], configurations[b, :k], owner[b, :k],
-            copy_rows, copy_size, squares, costs, uppers, sides,
+            indptr[shared], rows[shared], coefficients[shared], early, active[b], violation_cost[b],
+            configurations[b, :k], owner[b, :k], copy_rows, copy_size, squares, costs, uppers, sides,
         )  # fmt: skip
         if warm[b]:
             solution, face = _concatenate(x[b], np.zeros(n_rows), weights[b, :k]), status[b, :n].copy()
@@ -66,17 +66,21 @@ def solve_rows(
         for j in range(n):
             if uppers[j] > 0.0:
                 scale = max(scale, abs(costs[j]))
+        for i in range(n_rows):
+            if violation_cost[b, i] < np.inf:
+                scale = max(scale, violation_cost[b, i])
         scaled = InstanceProgram(
-            indptr[shared], rows[shared], coefficients[shared], early, active[b], configurations[b, :k], owner[b, :k],
-            copy_rows, copy_size, squares / scale, costs / scale, uppers, sides,
+            indptr[shared], rows[shared], coefficients[shared], early, active[b], violation_cost[b] / scale,
+            configurations[b, :k], owner[b, :k], copy_rows, copy_size, squares / scale, costs / scale, uppers, sides,
         )  # fmt: skip
         system = make_system(scaled, row_first[shared])
         point, room, lower_dual, upper_dual = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-        multipliers, violations = np.zeros(n_rows + sums), np.zeros((2, n_rows + sums))
+        multipliers, violations = np.zeros(n_rows + sums), np.zeros((4, n_rows + sums))
         exactly = gap[b] <= EXACT
+        accuracy = _EARLY if exactly else RELATIVE_ERROR * gap[b]
         outcome[b], steps = interior_point(
-            scaled, system, _EARLY if exactly else gap[b], True, point, room, multipliers, lower_dual, upper_dual,
-            violations,
+            scaled, system, _EARLY if exactly else gap[b], accuracy, True, point, room, multipliers, lower_dual,
+            upper_dual, violations,
         )  # fmt: skip
         iterations[b] += steps
         solution, face = point.copy(), np.zeros(n, np.int8)
@@ -84,18 +88,18 @@ def solve_rows(
         if exactly:
             identified = False
             if outcome[b] != INFEASIBLE:
-                guess_face(scaled, point, room, lower_dual, upper_dual, face)
+                guess_face(scaled, point, room, lower_dual, upper_dual, violations, face)
                 residuals[b] = solve_exactly(exact, system, tolerance[b], _EARLY_ATTEMPTS, solution, y[b], face)
                 identified = residuals[b] <= tolerance[b] and is_settled(exact, system, solution, y[b], face)
             if not identified:
                 outcome[b], steps = interior_point(
-                    scaled, system, gap[b], False, point, room, multipliers, lower_dual, upper_dual, violations
+                    scaled, system, gap[b], 1e-11, False, point, room, multipliers, lower_dual, upper_dual, violations
                 )
                 iterations[b] += steps
                 solution[:] = point
                 y[b] = scale * multipliers
                 if outcome[b] != INFEASIBLE:
-                    guess_face(scaled, point, room, lower_dual, upper_dual, face)
+                    guess_face(scaled, point, room, lower_dual, upper_dual, violations, face)
                     residuals[b] = solve_exactly(exact, system, tolerance[b], _FINAL_ATTEMPTS, solution, y[b], face)
             if outcome[b] != INFEASIBLE:
                 status[b, :n] = face
@@ -122,8 +126,8 @@ def project_rows(
         costs = _concatenate(g[b], np.zeros(n_rows), np.zeros(k))
         sides = np.zeros(n_rows + sums)
         p = InstanceProgram(
-            indptr[shared], rows[shared], coefficients[shared], early, active[b], configurations[b, :k], owner[b, :k],
-            copy_rows, copy_size, squares, costs, np.ones(n), sides,
+            indptr[shared], rows[shared], coefficients[shared], early, active[b], np.full(n_rows, np.inf),
+            configurations[b, :k], owner[b, :k], copy_rows, copy_size, squares, costs, np.ones(n), sides,
         )  # fmt: skip
         system = make_system(p, row_first[shared])
         direction, multipliers = np.zeros(n), np.zeros(n_rows + sums)

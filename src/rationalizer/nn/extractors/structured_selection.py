@@ -16,6 +16,7 @@ from rationalizer.nn.extractors import graph_selection
 from rationalizer.nn.extractors.base import Extraction, LinearExtractor, largest_selection, register
 from rationalizer.nn.method import MethodLoss
 from rationalizer.nn.precision import at_least_float32
+from rationalizer.ops.sequence_budget import compile_sequence_budget
 from rationalizer.ranges import Range, Temperature
 from rationalizer.text.budget import AverageBounds
 
@@ -235,6 +236,10 @@ class Spectra(StructuredExtractor):
     ) -> None:
         super().__init__(size, transition=TRANSITION if transition is None else transition, **settings)
         self.mask_tolerance = mask_tolerance
+
+    @classmethod
+    def compile_ahead(cls) -> None:
+        compile_sequence_budget()
 
     def relax(
         self,

@@ -29,6 +29,7 @@ from numba.core.typed_passes import NativeLowering
 from numba.core.types import unliteral
 from numba.extending import overload
 
+from rationalizer.ops.kernels import parallel_compilation
 from rationalizer.ops.kernels.numba_runtime import compile_plainly, source_hash, warn_plain_compilation
 
 
@@ -143,9 +144,13 @@ class _KernelCache(FunctionCache):
         except AttributeError:
             return super().load_overload(sig, target_context)
 
+    def is_empty(self) -> bool:
+        return not self._cache_file._load_index()
+
 
 class _Kernel(CPUDispatcher):
     def compile(self, sig: Any) -> Any:
+        parallel_compilation.wait(self.py_func)
         with _paused_garbage_collection():
             return self._compile(sig)
 

@@ -6,6 +6,8 @@ server or of autograd), it survives a fork (data-loader workers), and a free thr
 matters because rows differ in difficulty.
 """
 
+from __future__ import annotations
+
 import hashlib
 import os
 import warnings
@@ -14,13 +16,15 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
-import torch
 from numba.core import config
 from numba.extending import overload
+
+if TYPE_CHECKING:
+    import torch  # functions import it, because processes that only compile kernels do without it
 
 # Versions of Numba that `numba_compiler`, which uses undocumented parts of Numba, was tested with. With any other
 # version kernels are compiled by documented means only: compiling takes about 2.4 times as long, and they run as fast.
@@ -138,6 +142,8 @@ def unsigned(tensor: torch.Tensor) -> Any:
 
 
 def _arrays(values: tuple[Any, ...]) -> list[Any]:
+    import torch
+
     return [host(value) if isinstance(value, torch.Tensor) else value for value in values]
 
 
@@ -167,6 +173,8 @@ def for_rows(kernel: Callable[..., None], rows: int, work: int, *values: Any) ->
 
     `work`, an estimate of the run time in ns, decides whether threads are worth starting.
     """
+    import torch
+
     arguments = _arrays(values)
     threads = min(torch.get_num_threads(), rows)
     if threads <= 1 or work < 50_000:
@@ -193,6 +201,8 @@ def for_slow_rows(kernel: Callable[..., None], rows: int, *values: Any) -> None:
     Compiled code does not see signals, so all rows run in other threads while the calling thread waits, where Ctrl-C
     (or a SIGTERM handler) reaches it. Kernels check `stop[0]` in every iteration and end when it is set.
     """
+    import torch
+
     if rows == 0:
         return
     arguments = _arrays(values)
