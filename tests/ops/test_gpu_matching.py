@@ -102,6 +102,31 @@ def test_large_matrices(shape):
     assert torch.equal(ops.matching_map(scores.cuda(), budget=50).cpu(), best)
 
 
+def test_constraints_are_solved_without_waiting():
+    generator = torch.Generator().manual_seed(0)
+    scores, weights = randn(12, 9, 14, seed=2, scale=2.0), randn(12, 9, 14, seed=3)
+    fixed = torch.randint(-1, 1, scores.shape, generator=generator)
+    fixed[:, 2, 3] = 1
+    masks = random_masks(12, 9, 14, generator)
+    masks["row_mask"][:, 2] = masks["column_mask"][:, 3] = True
+    at_least = torch.arange(12) % 3 + 1
+    for options in ({"fixed": fixed, "budget": 4}, {"at_least": at_least, "budget": 6}):
+
+        def layer(s, options=options, **masks):
+            moved = {name: v.to(s.device) if isinstance(v, torch.Tensor) else v for name, v in options.items()}
+            return ops.matching(s, **moved, **masks)
+
+        cpu, cuda = on_both(layer, scores, weights, **masks)
+        for ours, theirs in zip(cpu, cuda, strict=True):
+            torch.testing.assert_close(theirs, ours, rtol=0, atol=1e-9)
+    leaf, moved = scores.cuda().requires_grad_(), fixed.cuda()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        ops.matching(leaf, fixed=moved, budget=4).square().sum().backward()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 def test_dtypes(dtype):
     scores = randn(4, 10, 16, scale=2.0).to(dtype)

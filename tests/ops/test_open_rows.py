@@ -42,7 +42,7 @@ def test_requests_of_several_calls_are_answered(service, generator):
 
     calls = [OpenRows(torch.device("cpu"), in_graph=False) for _ in range(3)]
     for open_rows in calls:
-        service.add(open_rows.call.ctypes.data)
+        service.add(open_rows)
     for step in range(12):
         open_rows, rows, n = calls[step % 3], 5 + step, 20 + step
         scores = 0.5 + 0.05 * torch.randn(rows, n, dtype=torch.float64, generator=generator)
@@ -59,9 +59,10 @@ def test_requests_of_several_calls_are_answered(service, generator):
 
 
 def test_more_calls_than_there_is_room_for(service):
-    from rationalizer.ops.kernels.open_rows_cuda import CALLS, MOST_CALLS
+    from rationalizer.ops.kernels.open_rows_cuda import MOST_CALLS, OpenRows
 
-    service.stop()  # it would read what is not there
-    service.fields[CALLS] = MOST_CALLS
+    open_rows = OpenRows(torch.device("cpu"), in_graph=False)
+    for _ in range(MOST_CALLS):
+        service.add(open_rows)
     with pytest.raises(RuntimeError, match=str(MOST_CALLS)):
-        service.add(0)
+        service.add(open_rows)

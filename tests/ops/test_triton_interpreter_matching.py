@@ -21,7 +21,9 @@ pytestmark = pytest.mark.long
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs triton")
 def test_kernels_in_the_interpreter():
     """In a process of its own: Triton decides at import whether it interprets."""
-    calls = "; ".join(f"here.check_{name}()" for name in ("answers", "without_an_answer", "layer", "transport"))
+    calls = "; ".join(
+        f"here.check_{name}()" for name in ("answers", "on_cpu", "without_an_answer", "layer", "transport")
+    )
     code = f"import tests.ops.interpreted; import {__name__} as here; {calls}"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=280)
     assert run.returncode == 0, run.stderr[-3000:]
@@ -69,6 +71,31 @@ def check_answers() -> None:
             short = torch.minimum(pairs.row_mask.sum(-1), pairs.column_mask.sum(-1))
             exactly = (pairs.scores, *sides[:2], torch.minimum(sides[2], short), None, False, False, True)
             assert torch.equal(matching_map(*exactly), _matching_map(*exactly))
+
+
+def check_on_cpu() -> None:
+    """What the kernels leave to the CPU: fixed pairs and lower bounds. Without a solution it is NaN."""
+    from rationalizer.ops.kernels.matching_backward_cuda import matching_backward
+    from rationalizer.ops.kernels.matching_cuda import matching
+
+    pairs = padded("budget", 4, 5)
+    g, sides = randn(*pairs.scores.shape, seed=9), (pairs.row_mask, pairs.column_mask)
+    allowed = torch.rand(pairs.scores.shape, generator=torch.Generator().manual_seed(1)) < 0.8
+    for least, exactly in ((None, False), (torch.tensor([2, 1, 3]), False), (None, True)):
+        given = (pairs.scores, *sides, torch.tensor([2, 3, 3]), allowed, False, False, exactly, 1000, least)
+        z, *_ = matching(*given)
+        expected = _matching(*given)[0]
+        torch.testing.assert_close(z, expected, rtol=0, atol=1e-12)
+        given = (g, expected, *given[1:4], False, False, torch.zeros(3).long() if least is None else least)
+        torch.testing.assert_close(matching_backward(*given), _matching_backward(*given), rtol=0, atol=1e-12)
+    scores = pairs.scores.clone()
+    scores[0, pairs.row_mask[0].nonzero()[0], pairs.column_mask[0].nonzero()[0]] = torch.inf
+    budget, least = torch.tensor([2, 1, 2]), torch.tensor([1, 2, 1])  # in the second one it exceeds the budget
+    z, _, gap = matching(scores, *sides, budget, None, False, False, False, 1000, least)
+    odd = torch.tensor([True, True, False])
+    real = sides[0][:, :, None] & sides[1][:, None, :]
+    assert torch.equal(z.isnan(), odd[:, None, None] & real)
+    assert torch.equal(gap.isnan(), odd)
 
 
 def check_layer() -> None:

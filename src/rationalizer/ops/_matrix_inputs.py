@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -99,28 +100,53 @@ def require_solvable(
         )
 
 
+def is_solvable(
+    scores: Tensor,
+    row_mask: Tensor,
+    column_mask: Tensor,
+    budget: Tensor,
+    allowed: Tensor | None,
+    rows_exact: bool,
+    columns_exact: bool,
+    total_exact: bool,
+    at_least: Tensor | None,
+) -> Tensor:
+    """Return for each matrix whether `require_solvable` and `_inputs.require_bounds` accept it, without raising."""
+    used = row_mask[:, :, None] & column_mask[:, None, :]
+    used = used if allowed is None else used & allowed
+    solvable = (scores.abs().le(LARGEST) | ~used).flatten(1).all(-1) & (budget >= 0)
+    if at_least is not None:
+        solvable &= (at_least >= 0) & (at_least <= budget)
+    for holds, _ in _conditions(row_mask, column_mask, budget, rows_exact, columns_exact, total_exact):
+        solvable &= holds
+    return solvable
+
+
 def _require_feasible(
     row_mask: Tensor, column_mask: Tensor, budget: Tensor, rows_exact: bool, columns_exact: bool, total_exact: bool
 ) -> None:
     _inputs.require_budget(budget)
-    rows, columns = row_mask.sum(-1), column_mask.sum(-1)
-
-    def require(holds: Tensor, condition: str) -> None:
+    for holds, condition in _conditions(row_mask, column_mask, budget, rows_exact, columns_exact, total_exact):
         if not holds.all():
             i = _inputs.first_index(~holds)[0]
             limit = "no budget" if budget[i] == UNLIMITED else f"budget {int(budget[i])}"
-            size = f"{int(rows[i])} rows, {int(columns[i])} columns, {limit}"
+            size = f"{int(row_mask[i].sum())} rows, {int(column_mask[i].sum())} columns, {limit}"
             raise InfeasibleError(f"{condition}; row {i} of the batch has {size}", i)
 
+
+def _conditions(
+    row_mask: Tensor, column_mask: Tensor, budget: Tensor, rows_exact: bool, columns_exact: bool, total_exact: bool
+) -> Iterator[tuple[Tensor, str]]:
+    """Yield what each matrix needs for a solution: whether it holds, and a sentence."""
+    rows, columns = row_mask.sum(-1), column_mask.sum(-1)
     if total_exact:
         shorter = torch.minimum(rows, columns)
-        require(budget <= shorter, "exactly=True needs a budget of at most the length of the shorter side")
+        yield budget <= shorter, "exactly=True needs a budget of at most the length of the shorter side"
     if rows_exact and columns_exact:
-        need = "rows='exactly_one' with columns='exactly_one' needs as many columns as rows"
-        require(rows == columns, need)
+        yield rows == columns, "rows='exactly_one' with columns='exactly_one' needs as many columns as rows"
     if rows_exact:
-        require(rows <= columns, "rows='exactly_one' needs at least as many columns as rows")
-        require(budget >= rows, "rows='exactly_one' needs a budget of at least the number of rows")
+        yield rows <= columns, "rows='exactly_one' needs at least as many columns as rows"
+        yield budget >= rows, "rows='exactly_one' needs a budget of at least the number of rows"
     if columns_exact:
-        require(columns <= rows, "columns='exactly_one' needs at least as many rows as columns")
-        require(budget >= columns, "columns='exactly_one' needs a budget of at least the number of columns")
+        yield columns <= rows, "columns='exactly_one' needs at least as many rows as columns"
+        yield budget >= columns, "columns='exactly_one' needs a budget of at least the number of columns"

@@ -46,7 +46,7 @@ def matching(
 
     CUDA tensors stay on their device and nothing waits for it, so nothing is raised there: a matrix without a solution
     is NaN. Matrices too large for one program (about 128 × 63 or 256 × 31 on a data-centre GPU), and problems with
-    `at_least`, `exactly` or `fixed`, are solved on the host.
+    `at_least`, `exactly` or `fixed`, are solved on the CPU when the stream reaches them.
 
     Args:
         scores: (batch, m, n) scores of the pairs; any number of leading dimensions.

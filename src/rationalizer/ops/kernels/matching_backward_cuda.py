@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from rationalizer.ops._declare import run_on_host
+from rationalizer.ops._inputs import lower_bounds
 from rationalizer.ops.kernels.matching_cuda import DEPENDENT, curvature, solve, solve_free
 from rationalizer.ops.kernels.matching_map_cuda import (
     bits,
@@ -22,6 +22,8 @@ from rationalizer.ops.kernels.matching_map_cuda import (
     tile_shape,
     write_pair,
 )
+from rationalizer.ops.kernels.matching_open_rows_cpu import project_matchings
+from rationalizer.ops.kernels.open_rows_cuda import solve_on_cpu
 
 TIGHT = tl.constexpr(1e-9)
 
@@ -112,7 +114,10 @@ def matching_backward(
 ) -> Tensor:  # fmt: skip
     others = (row_mask, column_mask, budget, rows_exact, columns_exact)
     if at_least is not None or not holds(tile_shape(*z.shape[1:]), z.device):
-        return run_on_host(torch.ops.rationalizer.matching_backward, g, z, *others, at_least)
+        bounds = lower_bounds(budget, at_least), budget
+        numbers = (*z.shape[1:], int(rows_exact), int(columns_exact))
+        inputs = (z, g.to(z.dtype), row_mask, column_mask, *bounds)
+        return solve_on_cpu(project_matchings, inputs, (z,), *numbers)[0].masked_fill(z.isnan(), torch.nan)
     return project(z, g, *others, 1.0)
 
 

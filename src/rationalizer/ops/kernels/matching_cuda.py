@@ -11,7 +11,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from rationalizer.ops._declare import run_on_host
+from rationalizer.ops._inputs import lower_bounds
+from rationalizer.ops._matrix_inputs import is_solvable
 from rationalizer.ops.kernels.matching_map_cuda import (
     INFINITY,
     best_matching,
@@ -24,6 +25,8 @@ from rationalizer.ops.kernels.matching_map_cuda import (
     tile_shape,
     write_pair,
 )
+from rationalizer.ops.kernels.matching_open_rows_cpu import solve_matchings
+from rationalizer.ops.kernels.open_rows_cuda import solve_on_cpu
 
 TOLERANCE = tl.constexpr(1e-12)
 NEAR = tl.constexpr(1e-5)
@@ -323,7 +326,32 @@ def matching(
     inputs = (scores, row_mask, column_mask, budget)
     on_host = allowed is not None or at_least is not None or total_exact
     if on_host or not holds(tile_shape(*scores.shape[1:]), scores.device):
-        options = (allowed, rows_exact, columns_exact, total_exact, max_iterations, at_least)
-        return run_on_host(torch.ops.rationalizer.matching, *inputs, *options)
+        return _solve_on_cpu(*inputs, allowed, rows_exact, columns_exact, total_exact, max_iterations, at_least)
     _, z, iterations, violation = solve(*inputs, rows_exact, columns_exact, max_iterations, 1.0)
     return z, iterations, violation
+
+
+def _solve_on_cpu(
+    scores: Tensor,
+    row_mask: Tensor,
+    column_mask: Tensor,
+    budget: Tensor,
+    allowed: Tensor | None,
+    rows_exact: bool,
+    columns_exact: bool,
+    total_exact: bool,
+    max_iterations: int,
+    at_least: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Matrices without a solution are NaN; they are solved as empty ones."""
+    exact = (rows_exact, columns_exact, total_exact)
+    solvable = is_solvable(scores, row_mask, column_mask, budget, allowed, *exact, at_least)
+    if allowed is not None:
+        scores = scores.masked_fill(~allowed, -torch.inf)
+    sides = row_mask & solvable[:, None], column_mask & solvable[:, None]
+    bounds = lower_bounds(budget, at_least), budget.clamp(min=0)
+    numbers = (*scores.shape[1:], *map(int, exact), max_iterations)
+    outputs = (scores, budget, scores.flatten(1).sum(-1))
+    z, iterations, gap = solve_on_cpu(solve_matchings, (scores, *sides, *bounds), outputs, *numbers)
+    lost = ~solvable[:, None, None] & row_mask[:, :, None] & column_mask[:, None, :]
+    return z.masked_fill(lost, torch.nan), iterations, gap.masked_fill(~solvable, torch.nan)

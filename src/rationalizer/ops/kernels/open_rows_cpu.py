@@ -13,9 +13,12 @@ from numba.extending import intrinsic
 
 from rationalizer.ops.kernels.numba_runtime import jit
 
-# The fields of a call. Its arguments follow; they are addresses and numbers whose meaning its solver knows.
+# The fields of a call. Its arguments follow: the addresses of three blocks of memory and of the sequences of all rows,
+# then addresses and numbers whose meaning its solver knows.
 MAILBOX, ROWS, FLAGS, OPEN, COUNT, NEXT, THREADS, THREAD_IDS, SOLVER = range(9)
 ARGUMENTS = 9
+FLOATS, INTEGERS, BOOLEANS, SUPPORT = range(ARGUMENTS, ARGUMENTS + 4)
+VALUES = ARGUMENTS + 4
 # The numbers in a mailbox: whether a solution is wanted, whether it is there, and how many rows were open.
 REQUEST, ANSWER, OPENED = range(3)
 # The fields of `serve`. The addresses of the calls follow.

@@ -6,12 +6,15 @@ if no row is open, otherwise a request, which a thread of the host answers. The 
 next kernel reads the solutions. In a CUDA graph, a host function takes the place of the thread.
 """
 
+from __future__ import annotations
+
 import atexit
 import ctypes
 import threading
 from collections import deque
 from contextlib import contextmanager, nullcontext
 from functools import cache
+from itertools import accumulate, pairwise
 
 import numpy as np
 import torch
@@ -40,7 +43,7 @@ from rationalizer.ops.kernels.open_rows_cpu import (
     serve,
 )
 
-MOST_ARGUMENTS, MOST_THREADS, MOST_CALLS = 16, 256, 4096
+MOST_ARGUMENTS, MOST_THREADS, MOST_CALLS = 32, 256, 4096
 UNKNOWN = -1  # how many rows were open
 RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED: other calls than launches are allowed while a graph is captured
 EQUAL = 1  # CU_STREAM_WAIT_VALUE_EQ
@@ -98,6 +101,7 @@ class _Service:
 
     def __init__(self) -> None:
         self.fields = np.zeros(FIRST_CALL + MOST_CALLS, np.int64)
+        self.calls: list[OpenRows] = []  # the thread reads their memory
         self.thread = threading.Thread(target=serve, args=(self.fields.ctypes.data,), daemon=True)
         self.fields[STOP] = 1
         serve(self.fields.ctypes.data)  # compiles
@@ -105,11 +109,12 @@ class _Service:
         self.thread.start()
         atexit.register(self.stop)
 
-    def add(self, call: int) -> None:
-        count = self.fields[CALLS]
+    def add(self, open_rows: OpenRows) -> None:
+        count = len(self.calls)
         if count == MOST_CALLS:
             raise RuntimeError(f"more than {MOST_CALLS} calls of layers wait for the CPU at the same time")
-        self.fields[FIRST_CALL + count] = call
+        self.calls.append(open_rows)
+        self.fields[FIRST_CALL + count] = open_rows.call.ctypes.data
         self.fields[CALLS] = count + 1
 
     def stop(self) -> None:
@@ -141,7 +146,7 @@ class OpenRows:
         self.call[MAILBOX] = self.mailbox.data_ptr()
         self.call[THREAD_IDS] = self.call.ctypes.data + 8 * (ARGUMENTS + MOST_ARGUMENTS)
         if _cuda_driver() is not None and not in_graph:
-            _service().add(self.call.ctypes.data)
+            _service().add(self)
 
     def make_room(self, sizes: tuple[int, int, int]) -> None:
         if all(has >= needs for has, needs in zip(self.sizes, sizes, strict=True)):
@@ -251,3 +256,35 @@ def none_was_open(support: torch.Tensor) -> bool:
     with _lock:
         _collect()
     return int(support[-1, 0, 0]) == 0
+
+
+def solve_on_cpu(solver, inputs, outputs, *numbers: float, support: torch.Tensor | None = None) -> list[torch.Tensor]:
+    """Let the CPU solve all rows when the stream is there; return tensors like `outputs` on the device.
+
+    The solver's arguments, from `open_rows_cpu.VALUES` on, are the addresses of `inputs` and `outputs`, and `numbers`.
+    """
+    rows, device = len(inputs[0]), inputs[0].device
+    results = [torch.empty_like(output, device=device) for output in outputs]
+    if rows == 0:
+        return results
+    tensors = (*inputs, *results)
+    units = ((tensor.numel() * tensor.element_size() + 7) // 8 for tensor in tensors)
+    places = list(accumulate(units, initial=2 * rows))  # after the flags and the list of open rows
+    open_rows = take((0, places[-1], 0), device)
+    blocks = [
+        open_rows.integers[start:end].view(tensor.dtype)[: tensor.numel()].view(tensor.shape)
+        for tensor, (start, end) in zip(tensors, pairwise(places), strict=True)
+    ]
+    addresses = [open_rows.integers.data_ptr() + 8 * place for place in places[:-1]]
+    open_rows.prepare(solver, rows, inputs[0] if support is None else support, *addresses, *numbers)
+    ones = torch.ones(rows, dtype=torch.int64, device=device)
+    open_rows.integers[:rows].copy_(ones, non_blocking=True)
+    for block, tensor in zip(blocks, inputs, strict=False):
+        block.copy_(tensor, non_blocking=True)
+    open_rows.mailbox[REQUEST : REQUEST + 1].copy_(ones[:1], non_blocking=True)
+    open_rows.wait()
+    open_rows.mailbox[ANSWER : ANSWER + 1].copy_(ones[:1] - 1, non_blocking=True)
+    for block, result in zip(blocks[len(inputs) :], results, strict=True):
+        result.copy_(block, non_blocking=True)
+    give_back(open_rows)
+    return results

@@ -4,10 +4,14 @@ import numpy as np
 
 from rationalizer.ops.kernels.bits_cpu import word_count
 from rationalizer.ops.kernels.open_rows_cpu import (
-    ARGUMENTS,
+    BOOLEANS,
     FLAGS,
+    FLOATS,
+    INTEGERS,
     OPEN,
     ROWS,
+    SUPPORT,
+    VALUES,
     bits,
     booleans,
     floats,
@@ -17,9 +21,7 @@ from rationalizer.ops.kernels.open_rows_cpu import (
 from rationalizer.ops.kernels.sequence_budget_backward_cpu import project_row_onto_support
 from rationalizer.ops.kernels.sequence_budget_cpu import sequence_budget_uncertified_rows
 
-# Arguments of both solvers: the addresses of three blocks of memory and of the sequences, and the number of words.
-FLOATS, INTEGERS, BOOLEANS, SUPPORT, WORDS = range(ARGUMENTS, ARGUMENTS + 5)
-MAX_ITERATIONS, TOLERANCE = ARGUMENTS + 5, ARGUMENTS + 6  # of the first one
+WORDS, MAX_ITERATIONS, TOLERANCE = range(VALUES, VALUES + 3)  # the last two are of the first solver
 
 # What the blocks contain, in this order; `n` is the number of words, `rows` that of rows.
 #   solve_sequence_budget: floats: scores, z, transition (rows × n each, transitions without gaps), gap (rows)
@@ -32,7 +34,7 @@ MAX_ITERATIONS, TOLERANCE = ARGUMENTS + 5, ARGUMENTS + 6  # of the first one
 
 def solve_sequence_budget(call):  # type: ignore[no-untyped-def]
     """Solve open rows until none is left."""
-    fields = integers(call, ARGUMENTS + 7)
+    fields = integers(call, VALUES + 2)
     rows, n = fields[ROWS], fields[WORDS]
     row, matrix = 8 * rows, 8 * rows * n
     block = fields[FLOATS]
@@ -59,7 +61,7 @@ def solve_sequence_budget(call):  # type: ignore[no-untyped-def]
 
 def project_gradients(call):  # type: ignore[no-untyped-def]
     """Compute the gradients of open rows until none is left."""
-    fields = integers(call, ARGUMENTS + 5)
+    fields = integers(call, VALUES + 1)
     rows, n = fields[ROWS], fields[WORDS]
     matrix = 8 * rows * n
     block = fields[FLOATS]

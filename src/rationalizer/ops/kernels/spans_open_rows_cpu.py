@@ -5,10 +5,9 @@ import numpy as np
 from rationalizer.ops.kernels.bits_cpu import word_count
 from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.open_rows_cpu import (
-    ARGUMENTS,
-    FLAGS,
-    OPEN,
     ROWS,
+    SUPPORT,
+    VALUES,
     bits,
     booleans,
     floats,
@@ -17,15 +16,9 @@ from rationalizer.ops.kernels.open_rows_cpu import (
 )
 from rationalizer.ops.kernels.spans_cpu import spans_rows
 
-# Arguments: the addresses of three blocks of memory and of the sequences, and numbers.
-FLOATS, INTEGERS, BOOLEANS, SUPPORT = range(ARGUMENTS, ARGUMENTS + 4)
-WORDS, SHORTEST, LONGEST, PER_GROUP, MAX_ITERATIONS, TOLERANCE = range(ARGUMENTS + 4, ARGUMENTS + 10)
-
-# What the blocks contain, in this order, for `rows` rows of n words:
-#   floats: scores, z, transition (rows × n each, transitions without gaps), gap (rows)
-#   integers: the support sizes, which are the flags, open rows, budget, at_least, spans, iterations (rows each),
-#             unit, group, fixed (rows × n each)
-#   booleans: mask (rows × n), converged (rows)
+SCORES, TRANSITION, MASK, BUDGET, LEAST, SPANS, UNIT, FIXED, GROUP = range(VALUES, VALUES + 9)
+Z, SIZE, ITERATIONS, GAP, CONVERGED = range(VALUES + 9, VALUES + 14)
+WORDS, SHORTEST, LONGEST, PER_GROUP, MAX_ITERATIONS, TOLERANCE = range(VALUES + 14, VALUES + 20)
 
 
 @jit
@@ -43,29 +36,23 @@ def _is_valid(scores, transition, mask, least, budget, spans, fixed, group):
 
 def solve_spans(call):  # type: ignore[no-untyped-def]
     """Solve rows until none is left. Rows with invalid inputs become NaN; infeasible ones 0, and not converged."""
-    fields = integers(call, ARGUMENTS + 10)
+    fields = integers(call, VALUES + 19)
     rows, n = fields[ROWS], fields[WORDS]
-    row_bytes, matrix = 8 * rows, 8 * rows * n
-    block = fields[FLOATS]
-    scores, z = floats(block, (rows, n)), floats(block + matrix, (rows, n))
-    transition = floats(block + 2 * matrix, (rows, max(n - 1, 0)))
-    gap = floats(block + 3 * matrix, rows)
-    block = fields[INTEGERS]
-    budget, least = integers(block + 2 * row_bytes, rows), integers(block + 3 * row_bytes, rows)
-    spans, iterations = integers(block + 4 * row_bytes, rows), integers(block + 5 * row_bytes, rows)
-    block += 6 * row_bytes
-    unit, group = integers(block, (rows, n)), integers(block + matrix, (rows, n))
-    fixed = integers(block + 2 * matrix, (rows, n))
-    mask, converged = booleans(fields[BOOLEANS], (rows, n)), booleans(fields[BOOLEANS] + rows * n, rows)
+    scores, transition = floats(fields[SCORES], (rows, n)), floats(fields[TRANSITION], (rows, max(n - 1, 0)))
+    mask, fixed = booleans(fields[MASK], (rows, n)), integers(fields[FIXED], (rows, n))
+    unit, group = integers(fields[UNIT], (rows, n)), integers(fields[GROUP], (rows, n))
+    budget, least, spans = (
+        integers(fields[BUDGET], rows), integers(fields[LEAST], rows), integers(fields[SPANS], rows)
+    )  # fmt: skip
+    z, gap, converged = floats(fields[Z], (rows, n)), floats(fields[GAP], rows), booleans(fields[CONVERGED], rows)
+    size, iterations = integers(fields[SIZE], rows), integers(fields[ITERATIONS], rows)
     support = bits(fields[SUPPORT], (rows, n + 1, word_count(n)))
-    size, open_rows = integers(fields[FLAGS], rows), integers(fields[OPEN], rows)
     tolerance = floats(call + 8 * TOLERANCE, 1)[0]
     never_stop = np.zeros(1, np.uint8)
     while True:
-        index = next_open_row(call)
-        if index < 0:
+        row = next_open_row(call)  # all rows are open
+        if row < 0:
             break
-        row = open_rows[index]
         if _is_valid(
             scores[row], transition[row], mask[row], least[row], budget[row], spans[row], fixed[row], group[row]
         ):
