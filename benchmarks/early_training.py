@@ -5,15 +5,12 @@ python -m benchmarks early_training
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import entmax
 import torch
 from torch import Tensor
 
 from benchmarks.sequence_budget import step
-from benchmarks.timing import print_table, verdict
+from benchmarks.timing import print_table, processor_ms, verdict
 from rationalizer import ops
 
 BATCH = 32
@@ -27,20 +24,6 @@ EXACT_RATIO = 600
 
 def near_ratio(n: int) -> int:
     return 40 if n <= 256 else 100
-
-
-def processor_ms(step: Callable[[], object], *, seconds: float, most: int) -> float:
-    """Return the minimum processor time of up to `most` runs in milliseconds, after a warm-up run if that is short."""
-    least, spent = float("inf"), 0.0
-    for turn in range(most + 1):
-        start = time.process_time()
-        step()
-        taken = time.process_time() - start
-        spent += taken
-        least = min(least, taken) if turn or taken > seconds else least
-        if spent > seconds:
-            break
-    return 1e3 * least
 
 
 def main() -> None:

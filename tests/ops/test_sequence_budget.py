@@ -220,7 +220,7 @@ def test_viterbi_offset_does_not_change_the_sequence():
     rng = np.random.default_rng(0)
     for _ in range(50):
         s, r, limit = rng.normal(size=9), rng.normal(size=8), 4
-        back, value = np.empty((9, limit + 1), np.uint8), np.empty((4, limit + 1))
+        back, value = np.empty((9, limit + 1), np.uint8), np.empty((2, limit + 1))
         plain, shifted = np.zeros(9, np.uint8), np.zeros(9, np.uint8)
         best = budgeted_viterbi(s, r, 0, limit, 0.0, plain, back, value)
         other = budgeted_viterbi(s - 0.8, r, 0, limit, 0.8, shifted, back, value)

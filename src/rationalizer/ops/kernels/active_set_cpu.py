@@ -26,14 +26,14 @@ from rationalizer.ops.kernels.cholesky_cpu import (
 )
 from rationalizer.ops.kernels.lagrangian_cpu import search_with_multiplier
 from rationalizer.ops.kernels.monotone_matching_map_cpu import Grid, best_alignment
-from rationalizer.ops.kernels.numba_runtime import jit, overloading
+from rationalizer.ops.kernels.numba_runtime import jit, overloading, reordering
 from rationalizer.ops.kernels.sequence_budget_map_cpu import budgeted_viterbi
 from rationalizer.ops.kernels.spans_map_cpu import constrained_viterbi
 
 DEPENDENT = 1e-9  # squared distance from the affine hull below which a sequence counts as inside it
 EPS = 2.3e-16
 NEAREST, FARTHEST = 1e-6, 0.5  # where sequences are searched first: the share of the way from the center to z
-NEARER, FARTHER = 0.3, 30.0  # how this share changes after a success and after a failure
+NEARER, FARTHER = 0.3, 300.0  # how this share changes after a success and after a failure
 MAX_DIFFERENCE = 1e6  # from the base score; larger differences would make the weights inaccurate
 
 
@@ -184,31 +184,33 @@ def _optimize_weights(columns, score, p, factor, sides, k, base, line, target):
     return k, base
 
 
-@jit
-def _search_near_center(
-    s, r, z, center, dual_value, share, threshold, least, budget, offset, reduced, y, back, value, words, structure
-):
-    """Write the best sequence at the given share of the way from the center to z to `y` and `words`.
+@reordering
+def _square(x):
+    """Return ‖x‖²."""
+    total = 0.0
+    for value in x:
+        total += value * value
+    return total
 
-    Returns whether its score at s − z exceeds `threshold`, and the smaller one of two dual values: that at this point,
-    which then becomes the center, and `dual_value`, that of the center. `reduced` is scratch.
+
+@jit
+def _search_near_center(s, r, z, center, dual_value, share, least, budget, offset, reduced, y, back, value, structure):
+    """Write the best sequence at the given share of the way from the center to z to `y`.
+
+    Returns the smaller one of two dual values: that at this point, which then becomes the center, and `dual_value`,
+    that of the center. `reduced` is scratch.
     """
-    size = 0.0
-    for i in range(z.shape[0]):
-        between = center[i] + share * (z[i] - center[i])
-        size += between * between
-        reduced[i] = s[i] - between
-    best_sequence(reduced, r, least, budget, offset, y, back, value, structure)
-    pack(y, words)
-    new_value = sequence_score(reduced, r, words, offset, budget)[0] + 0.5 * size
+    n = z.shape[0]
+    for i in range(n):
+        reduced[i] = center[i] + share * (z[i] - center[i])
+    size = _square(reduced)
+    for i in range(n):
+        reduced[i] = s[i] - reduced[i]
+    new_value = best_sequence(reduced, r, least, budget, offset, y, back, value, structure) + 0.5 * size
     if new_value < dual_value:
-        for i in range(z.shape[0]):
+        for i in range(n):
             center[i] = s[i] - reduced[i]
-        dual_value = new_value
-    for i in range(z.shape[0]):
-        reduced[i] = s[i] - z[i]
-    total, largest = sequence_score(reduced, r, words, offset, budget)
-    return total > threshold + 1e-9 * largest, dual_value
+    return min(new_value, dual_value)
 
 
 @jit
@@ -257,10 +259,9 @@ def active_set(
         iterations += 1
         k, base = _optimize_weights(columns, score, p, factor, sides, k, base, line, target)
         mixture(columns, p, k, z)
-        size, mean_score = 0.0, 0.0
+        size, mean_score = _square(z), 0.0
         for i in range(n):
             reduced[i] = shifted[i] - z[i]
-            size += z[i] * z[i]
         for j in range(k):
             mean_score += p[j] * score[j]
         objective = 0.5 * size - mean_score
@@ -274,27 +275,26 @@ def active_set(
         found = False
         if iterations < max_iterations:  # the gap after the last iteration must be that of the best sequence
             found = improving_sequence(reduced, r, structure, offset, level, least_gain, y, back)
-            if not found and dual_value < np.inf:
-                found, dual_value = _search_near_center(
-                    shifted, r, z, center, dual_value, share, level + least_gain, least, budget, offset, scratch, y,
-                    back, value, columns[k], structure,
-                )  # fmt: skip
+            near = not found and dual_value < np.inf
+            if near:
+                dual_value = _search_near_center(
+                    shifted, r, z, center, dual_value, share, least, budget, offset, scratch, y, back, value, structure
+                )
+            if found or near:
+                pack(y, columns[k])
+                best_score, rounding = sequence_score(reduced, r, columns[k], offset, budget)
+                gap = best_score - level
+                found = gap > least_gain + 1e-9 * rounding
+            if near:
                 share = max(NEARER * share, NEAREST) if found else min(FARTHER * share, FARTHEST)
         if not found:
-            best_sequence(reduced, r, least, budget, offset, y, back, value, structure)
-        pack(y, columns[k])
-        best_score, rounding = sequence_score(reduced, r, columns[k], offset, budget)
-        gap = best_score - level
-        if found and gap <= max(1e-9 * (1.0 + rounding), squared_tolerance):
-            found = False
             best_sequence(reduced, r, least, budget, offset, y, back, value, structure)
             pack(y, columns[k])
             best_score, rounding = sequence_score(reduced, r, columns[k], offset, budget)
             gap = best_score - level
-        if not found and dual_value < np.inf and best_score + 0.5 * size < dual_value:
-            for i in range(n):
-                center[i] = z[i]
-            dual_value = best_score + 0.5 * size
+            if best_score + 0.5 * size < dual_value < np.inf:
+                center[:] = z
+                dual_value = best_score + 0.5 * size
         if gap <= 1e-9 * (1.0 + rounding):
             # All sequences of the support have the score λ up to rounding; their average has the smallest error.
             level = 0.0

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rationalizer.ops.kernels.numba_runtime import jit
+from rationalizer.ops.kernels.numba_runtime import jit, reordering
 from rationalizer.ops.kernels.sorting_cpu import ascending
 
 SMALLEST = 1e-30  # a multiplier that is not 0
@@ -34,10 +34,10 @@ def scatter_real(values, mask, out):
 
 @jit
 def has_negative(values):
-    smallest = 0.0
+    negative = False
     for value in values:  # an array expression would take longer to compile
-        smallest = min(smallest, value)
-    return smallest < 0.0
+        negative |= value < 0.0
+    return negative
 
 
 @jit
@@ -48,6 +48,17 @@ def is_finite(values):
     return difference == 0.0
 
 
+@reordering
+def _clipped(x, tau):
+    """Return Σ clip(x − τ, 0, 1) and the number of terms strictly between 0 and 1."""
+    total, free = 0.0, 0
+    for value in x:  # without branches, so that the compiler vectorizes it
+        z = value - tau
+        total += min(max(z, 0.0), 1.0)
+        free += np.int64(z > 0.0) & np.int64(z < 1.0)
+    return total, free
+
+
 @jit
 def budget_threshold(x, budget):
     """Return the τ ≥ 0 with Σ clip(x − τ, 0, 1) = budget, or 0 if Σ clip(x, 0, 1) ≤ budget.
@@ -55,25 +66,16 @@ def budget_threshold(x, budget):
     Newton steps on a piecewise linear, decreasing function, safeguarded by a bracket. On the last piece a step is
     exact, so the iteration terminates.
     """
-    total = 0.0
-    high = 0.0
-    for value in x:
-        total += min(max(value, 0.0), 1.0)
-        high = max(high, value)
+    total, free = _clipped(x, 0.0)
     if total <= budget:
         return 0.0
+    high = 0.0
+    for value in x:
+        high = max(high, value)
     low = 0.0
     tau = 0.0
     for _ in range(200):
-        excess = -float(budget)
-        free = 0
-        for value in x:
-            z = value - tau
-            if z >= 1.0:
-                excess += 1.0
-            elif z > 0.0:
-                excess += z
-                free += 1
+        excess = total - budget
         if excess > 0.0:
             low = max(low, tau)
         elif excess < 0.0:
@@ -89,6 +91,7 @@ def budget_threshold(x, budget):
         if step == tau:
             return tau
         tau = step
+        total, free = _clipped(x, tau)
     return tau
 
 
@@ -104,14 +107,6 @@ def _clip_below(x, base, total, z):
 
 
 @jit
-def _clipped_sum(x):
-    total = 0.0
-    for value in x:
-        total += min(max(value, 0.0), 1.0)
-    return total
-
-
-@jit
 def budget_row(x, least, budget, z):
     """Write the projection of `x` onto {0 ≤ z ≤ 1, least ≤ Σz ≤ budget} to `z`; return τ.
 
@@ -120,7 +115,7 @@ def budget_row(x, least, budget, z):
     if budget <= 0:
         z[:] = 0.0
         return 0.0
-    if least > 0 and _clipped_sum(x) < least:
+    if least > 0 and _clipped(x, 0.0)[0] < least:
         # A threshold 1 below the score of rank `least` selects enough words, a threshold at it too few.
         base = x[ascending(x)[x.shape[0] - least]]
         return min(base - 1.0 + _clip_below(x, base, least, z), -SMALLEST)

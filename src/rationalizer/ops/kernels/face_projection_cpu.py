@@ -132,17 +132,20 @@ def has_tied_plateaus(z, r):
     plateaus, wide, tied = 0, False, False
     i = 0
     while i < n:
+        here = z[i]
+        if not 0.0 < here < 1.0:
+            i += 1
+            continue
         stop = i
-        while stop + 1 < n and fused(z, r, stop):
+        while stop + 1 < n and fused(here, z[stop + 1], r[stop]):
             stop += 1
-        if 0.0 < z[i] < 1.0:
-            if plateaus == MAX_PLATEAUS:
-                return False
-            wide |= stop > i
-            tied |= min(z[i], 1.0 - z[i]) < 1e-12
-            for j in range(plateaus):
-                tied |= abs(heights[j] - z[i]) < 1e-12 or abs(heights[j] + z[i] - 1.0) < 1e-12
-            heights[plateaus] = z[i]
-            plateaus += 1
+        if plateaus == MAX_PLATEAUS:
+            return False
+        wide |= stop > i
+        tied |= min(here, 1.0 - here) < 1e-12
+        for j in range(plateaus):
+            tied |= abs(heights[j] - here) < 1e-12 or abs(heights[j] + here - 1.0) < 1e-12
+        heights[plateaus] = here
+        plateaus += 1
         i = stop + 1
     return wide and tied

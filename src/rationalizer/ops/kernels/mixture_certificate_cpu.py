@@ -15,6 +15,8 @@ at most B − L of them, and so at least L words of the text. Slack words have n
 easiest to place are equal.
 """
 
+import numpy as np
+
 from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.sorting_cpu import ascending
 
@@ -48,10 +50,10 @@ def is_mixture_within_budget(z, r, capacity, slack_words, slack, work, singles):
     """
     n = z.shape[0]
     inside, outside, other = work[0], work[1], work[2]
-    fractional = 0
-    for i in range(n):
-        if 0.0 < z[i] < 1.0:
-            fractional += 1
+    words, fractional = np.empty(n + 1, np.int64), 0
+    for i in range(n):  # without branches, whose outcome would be random
+        words[fractional] = i
+        fractional += (z[i] > 0.0) & (z[i] < 1.0)
     if fractional + slack_words <= capacity:
         return True
     for level in range(capacity + 2):
@@ -59,18 +61,16 @@ def is_mixture_within_budget(z, r, capacity, slack_words, slack, work, singles):
     outside[0] = 1.0
     low = 0  # the lowest level that is not empty
     count = 0
-    i = 0
-    while i < n:
-        if not 0.0 < z[i] < 1.0:
-            i += 1
-            continue
-        stop = i
-        while stop + 1 < n and r[stop] > 0.0 and 0.0 < z[stop + 1] < 1.0:
+    first = 0
+    while first < fractional:
+        i = stop = words[first]
+        first += 1
+        while first < fractional and words[first] == stop + 1 and r[stop] > 0.0:
             stop += 1
+            first += 1
         if stop == i:
             singles[count] = z[i]
             count += 1
-            i += 1
             continue
         if not _move(z[i], outside, inside, low, capacity):
             return False
@@ -99,7 +99,6 @@ def is_mixture_within_budget(z, r, capacity, slack_words, slack, work, singles):
             outside[low + 1] += outside[low]
             outside[low] = 0.0
             low += 1
-        i = stop + 1
     for _ in range(slack_words):
         singles[count] = slack
         count += 1

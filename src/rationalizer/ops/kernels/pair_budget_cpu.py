@@ -50,24 +50,22 @@ def pair_budget_row(s, r, least, budget, z, x, work):
     # what is left after the cancellation instead: the scores, and r once for each edge to a word that is at least as
     # high.
     start = 0
+    before = -np.inf  # the plateau before this one, at its height in `x` as it was
     while start < n:
-        stop = start
+        stop, here, first = start, x[start], s[start]
         total = 0.0
-        while True:
-            total += s[stop] - s[start]
-            if stop + 1 < n and fused(x, r, stop):
-                total += r[stop]
-                stop += 1
-            else:
-                break
-        if start > 0 and work[0, 0] > x[start]:
-            total += r[start - 1]
-        if stop + 1 < n and x[stop + 1] > x[stop]:
+        while stop + 1 < n and fused(here, x[stop + 1], r[stop]):
             total += r[stop]
-        work[0, 0] = x[stop]  # the height before it is rewritten, to compare with the next plateau
-        height = s[start] + total / (stop + 1 - start)
+            stop += 1
+            total += s[stop] - first
+        if start > 0:  # the products avoid branches, whose outcome would be random
+            total += r[start - 1] * np.uint8(before > here)
+        if stop + 1 < n:
+            total += r[stop] * np.uint8(x[stop + 1] > here)
+        height = first + total / (stop + 1 - start)
         for i in range(start, stop + 1):
             x[i] = height
+        before = here
         start = stop + 1
     return budget_row(x, least, budget, z)
 
@@ -79,15 +77,16 @@ def pair_budget_backward_row(g, z, r, tight, h, grad_r):
     free = 0
     total = 0.0
     for i in range(n):
-        if 0.0 < z[i] < 1.0:
-            free += 1
-            total += g[i]
+        value, inside = g[i], (z[i] > 0.0) & (z[i] < 1.0)
+        free += inside
+        total += value if inside else 0.0
     average_plateaus(z, r, g, h)
     mean = total / free if tight and free > 0 else 0.0
     for i in range(n):
-        h[i] = h[i] - mean if 0.0 < z[i] < 1.0 else 0.0
+        centered, inside = h[i] - mean, (z[i] > 0.0) & (z[i] < 1.0)
+        h[i] = centered if inside else 0.0
     for i in range(n - 1):
-        grad_r[i] = h[i] if z[i] <= z[i + 1] else h[i + 1]
+        grad_r[i] = h[i + np.int64(z[i] > z[i + 1])]
 
 
 @jit

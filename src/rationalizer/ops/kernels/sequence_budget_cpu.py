@@ -119,7 +119,7 @@ def _solve_with_fixed_words(
         count, fixed_ones = _reduce(s, r, state, words, scores, edges)
         low, limit = max(least - fixed_ones, 0), min(budget - fixed_ones, count)
         back = np.empty((count, limit + 1), np.uint8)
-        value = np.empty((4, limit + 1))
+        value = np.empty((2, limit + 1))
         columns = np.zeros((max(size, 1), word_count(count)), np.uint64)
         if size == 0:
             for j in range(count):
@@ -229,8 +229,9 @@ def _closed_form(s, r, least, limit, z, x, work, state):
     tau = pair_budget_row(s, r, least, limit, z, x, work)
     ones = 0
     for i in range(count):
-        state[i] = FIXED_1 if z[i] == 1.0 else (FIXED_0 if z[i] == 0.0 else FREE)
-        ones += z[i] == 1.0
+        one, free = z[i] == 1.0, (z[i] > 0.0) & (z[i] < 1.0)
+        state[i] = FIXED_0 + FIXED_1 * np.uint8(one) + FREE * np.uint8(free)  # a branch would be random
+        ones += one
     return tau, _is_certified(z, r, tau, ones, least, limit, work, x)
 
 
@@ -314,7 +315,7 @@ def sequence_budget_uncertified_rows(
                 # Overflow: return one feasible sequence, as not converged.
                 y = np.zeros(count, np.uint8)
                 budgeted_viterbi(
-                    row_s, row_r, low, limit, 0.0, y, np.empty((count, limit + 1), np.uint8), np.empty((4, limit + 1))
+                    row_s, row_r, low, limit, 0.0, y, np.empty((count, limit + 1), np.uint8), np.empty((2, limit + 1))
                 )
                 for i in range(count):
                     row_z[i] = y[i]

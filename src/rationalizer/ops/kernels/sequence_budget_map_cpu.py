@@ -10,16 +10,15 @@ IMPOSSIBLE = -1e300
 
 
 @jit
-def _best_end(value, steps, least, budget, offset):
+def _best_end(value, least, budget, offset):
     """Return the best value after the last step, and its state (number of ones, last bit)."""
-    zero, one = 2 * (steps & 1), 2 * (steps & 1) + 1
     best, used, bit = -offset * budget if least == 0 else -np.inf, 0, 0
     for k in range(max(least, 1), budget + 1):
         bonus = offset * (k - budget)
-        if value[zero, k] + bonus > best:
-            best, used, bit = value[zero, k] + bonus, k, 0
-        if value[one, k] + bonus > best:
-            best, used, bit = value[one, k] + bonus, k, 1
+        if value[0, k] + bonus > best:
+            best, used, bit = value[0, k] + bonus, k, 0
+        if value[1, k] + bonus > best:
+            best, used, bit = value[1, k] + bonus, k, 1
     return best, used, bit
 
 
@@ -29,12 +28,11 @@ def budgeted_viterbi(s, r, least, budget, offset, y, back, value):
 
     `offset` lets a caller subtract a constant from all scores, so that partial sums stay small and keep their digits,
     without a change of the argmax. States are (number of ones, last bit). Scratch: `back` (n, budget + 1) uint8,
-    `value` (4, budget + 1). Ties go to fewer ones, then to sequences without the later words.
+    `value` (2, budget + 1). Ties go to fewer ones, then to sequences without the later words.
     """
-    n = s.shape[0]
     _forward(s, r, budget, back, value)
-    best, used, bit = _best_end(value, n, least, budget, offset)
-    _trace(n, used, bit, back, y)
+    best, used, bit = _best_end(value, least, budget, offset)
+    _trace(s.shape[0], used, bit, back, y)
     return best
 
 
@@ -42,20 +40,21 @@ def budgeted_viterbi(s, r, least, budget, offset, y, back, value):
 def _forward(s, r, budget, back, value):
     n = s.shape[0]
     for k in range(budget + 1):
-        value[0, k] = value[1, k] = value[2, k] = value[3, k] = IMPOSSIBLE
-    value[0, 0] = value[2, 0] = 0.0
+        value[0, k] = value[1, k] = IMPOSSIBLE
+    value[0, 0] = 0.0
     edge = 0.0
     for t in range(n):
-        zero, one = 2 * (t & 1), 2 * (t & 1) + 1  # indices, as slices would cost as much as the loop
-        next_zero, next_one = 2 - zero, 3 - zero
         score = s[t]
         back[t, 0] = 0
-        for k in range(1, min(t + 1, budget) + 1):  # without branches, so that the compiler vectorizes it
-            off, on = value[zero, k], value[one, k]
-            fresh, joined = value[zero, k - 1], value[one, k - 1] + edge
-            value[next_zero, k] = max(on, off)
-            value[next_one, k] = score + max(joined, fresh)
+        # Without branches, so that the compiler vectorizes the loop; in place, with the values of k − 1 in registers,
+        # as they cannot be loaded while the stores of the last step, at other boundaries of vectors, are under way.
+        fresh, joined = value[0, 0], value[1, 0] + edge
+        for k in range(1, min(t + 1, budget) + 1):
+            off, on = value[0, k], value[1, k]
+            value[0, k] = max(on, off)
+            value[1, k] = score + max(joined, fresh)
             back[t, k] = np.uint8(on > off) | (np.uint8(joined > fresh) << np.uint8(1))
+            fresh, joined = off, on + edge
         if t < n - 1:
             edge = r[t]
 
@@ -77,7 +76,7 @@ def sequence_budget_maps_rows(first, last, scores, transition, mask, budget, z):
     s, r, y = np.empty(n), np.empty(n), np.zeros(n, np.uint8)
     limit = min(n, budget)
     back = np.empty((n, limit + 1), np.uint8)
-    value = np.empty((4, limit + 1))
+    value = np.empty((2, limit + 1))
     solution = np.empty(n)
     for row in range(first, last):
         count = gather_real(scores[row], mask[row], s)
@@ -88,7 +87,7 @@ def sequence_budget_maps_rows(first, last, scores, transition, mask, budget, z):
         solution[:] = 0.0
         for k in range(1, budget + 1):
             if k <= largest:
-                end, used, bit = _best_end(value, count, k, k, 0.0)
+                end, used, bit = _best_end(value, k, k, 0.0)
                 if end > best:  # otherwise the sequence of the budget k − 1 is also the best one for k
                     best = end
                     _trace(count, used, bit, back, y)
@@ -105,7 +104,7 @@ def sequence_budget_map_rows(first, last, scores, transition, mask, least, budge
     for row in range(first, last):
         limit = max(limit, min(n, budget[row]))
     back = np.empty((n, limit + 1), np.uint8)
-    value = np.empty((4, limit + 1))
+    value = np.empty((2, limit + 1))
     solution = np.empty(n)
     for row in range(first, last):
         count = gather_real(scores[row], mask[row], s)
