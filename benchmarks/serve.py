@@ -12,7 +12,7 @@ on the same server.
   for all others. With P processes, each on its own core, the ratio of latencies is therefore about
   50/P × CPU time of a concurrent request / CPU time of a sequential request.
 - Fairness: latency of ten one-line requests while fifteen requests of the maximum size are waiting.
-- Memory: resident memory of the server during 10,000 requests that contain only unknown words.
+- Memory: resident memory of the server during 10,000 requests with new words each.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.timing import print_table, verdict
@@ -40,7 +41,8 @@ WORDS = 100  # words per text in the longer texts
 MAX_RATIOS = {"18 words": 5.0, f"{WORDS} words": 12.0}
 LARGE, SMALL = 15, 10
 PROCESSES = max(2, min(8, (os.cpu_count() or 2) // 2))
-MEMORY_REQUESTS, STEPS = 10_000, 5
+MEMORY_REQUESTS = (1000, 5000, 10_000)
+MAX_GROWTH = 1.1  # of the memory, from the first of these numbers of requests
 
 
 @contextmanager
@@ -184,13 +186,16 @@ def memory(folder: Path) -> None:
 
     sizes = []
     with serving(folder) as (port, pid):
-        for _ in range(STEPS):
-            asyncio.run(send_all(port, [{"text": unknown_words()} for _ in range(MEMORY_REQUESTS // STEPS)], 20))
+        for done, total in pairwise((0, *MEMORY_REQUESTS)):
+            asyncio.run(send_all(port, [{"text": unknown_words()} for _ in range(total - done)], 20))
             status = Path(f"/proc/{pid}/status").read_text()
             sizes.append(int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024)
-    rows = [[(k + 1) * MEMORY_REQUESTS // STEPS, size, size / sizes[0]] for k, size in enumerate(sizes)]
+    rows = [
+        [total, size, size / sizes[0], verdict(size <= MAX_GROWTH * sizes[0])]
+        for total, size in zip(MEMORY_REQUESTS, sizes, strict=True)
+    ]
     print("\nResident memory of the server:\n")
-    print_table(["requests", "MB", "ratio"], rows)
+    print_table(["requests", "MB", "ratio", f"<= {MAX_GROWTH:g}"], rows)
 
 
 def main() -> None:

@@ -18,6 +18,8 @@ import torch
 
 from rationalizer import ops
 from rationalizer.graph import AtMostOne, Budget, FactorGraph, SequenceBudget
+from rationalizer.nn.bilstm import BiLSTM
+from rationalizer.nn.lstm_without_words import leave_out
 
 SCORES = torch.randn(2, 9, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 PAIRS = SCORES[:, :8].reshape(2, 2, 4)
@@ -71,7 +73,13 @@ def _graphs() -> None:
     graph.map()
 
 
-GROUPS: tuple[Callable[[], None], ...] = (_highlights, _spans, _graphs, _matchings, _closed_forms)  # the slowest first
+def _word_weights() -> None:
+    with torch.inference_mode():
+        leave_out(BiLSTM(4, 4), torch.ones(1, 4), torch.ones(1, 1), torch.ones(1, dtype=torch.int64), [[0]])
+
+
+# The slowest first.
+GROUPS: tuple[Callable[[], None], ...] = (_highlights, _spans, _graphs, _matchings, _closed_forms, _word_weights)
 
 
 def compile_kernels(processes: int | None = None) -> None:

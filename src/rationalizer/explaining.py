@@ -70,10 +70,11 @@ def make_explanation(
     mask = mask.max(0) if separate else mask  # what is drawn is the union of several rationales
     if label is None:
         label = float(output) if classes is None else classes[int(output.argmax())]
+    counted = None if isinstance(example, PairExample) else encoder.counted(example.tokens)
     common: dict[str, Any] = {
         "label": label,
         "probabilities": dict(zip(classes, output.tolist(), strict=True)) if classes else None,
-        "words": tuple(_words(example, output, mask, weights, classes, encoder)),
+        "words": tuple(_words(example, output, mask, weights, classes, counted)),
         "warnings": warnings,
         "record": record,
     }
@@ -93,6 +94,7 @@ def make_explanation(
             hypothesis_unknown=unknown(example.hypothesis.tokens),
             **common,
         )
+    assert counted is not None
     selected = mask != 0
     return Explanation(
         text=example.text,
@@ -103,7 +105,7 @@ def make_explanation(
         spans=character_spans(selected, example.offsets),
         annotation=example.annotation,
         unknown=unknown(example.tokens),
-        counted=tuple(encoder.counted(example.tokens).tolist()),
+        counted=tuple(counted.tolist()),
         labels=labels,
         separate=separate,
         **common,
@@ -116,40 +118,48 @@ def _words(
     mask: NDArray[np.float32],
     weights: NDArray[np.float64] | None,
     classes: Sequence[Label] | None,
-    encoder: WordFacts,
+    counted: NDArray[np.bool_] | None,
 ) -> list[AnyWord]:
     """The selected words, or aligned pairs of words; the largest weights first."""
     tokens, offsets = ([getattr(text, name) for text in example.texts] for name in ("tokens", "offsets"))
     words: list[AnyWord] = []
-    for k, place in enumerate(selected_places(mask, encoder.counted(tokens[0]) if len(tokens) == 1 else None)):
-        facts = {} if weights is None else _facts(classes, output, weights, k)
+    places = selected_places(mask, counted)
+    facts: Sequence[dict[str, Any]] = [{}] * len(places) if weights is None else _facts(classes, output, weights)
+    for place, own in zip(places, facts, strict=True):
         if len(place) == 1:
-            words.append(selected_word(tokens[0], offsets[0], place[0], **facts))
+            words.append(selected_word(tokens[0], offsets[0], place[0], **own))
         else:
-            words.append(aligned_words((tokens[0], tokens[1]), (offsets[0], offsets[1]), (place[0], place[1]), **facts))
+            words.append(aligned_words((tokens[0], tokens[1]), (offsets[0], offsets[1]), (place[0], place[1]), **own))
     return sorted(words, key=lambda word: -abs(word.weight or 0.0))
 
 
 def _facts(
-    classes: Sequence[Label] | None, output: NDArray[np.float32], weights: NDArray[np.float64], k: int
-) -> dict[str, Any]:
-    """The weight of word k, its direction, and its weights for the most probable classes."""
-    own = [float(f"{weight:.6g}") for weight in weights[k].tolist()]  # the predictor computes in single precision
+    classes: Sequence[Label] | None, output: NDArray[np.float32], weights: NDArray[np.float64]
+) -> list[dict[str, Any]]:
+    """For each word its weight, its direction, and its weights for the most probable classes."""
+    rows = [[float(f"{weight:.6g}") for weight in row] for row in weights.tolist()]  # the predictor: single precision
     if classes is None:
-        smallest = SMALLEST * float(np.abs(weights).max())
-        return {"weight": own[0], "direction": describe_direction(own[0], float(output), None, smallest=smallest)}
+        value, smallest = float(output), SMALLEST * float(np.abs(weights).max())
+        return [
+            {"weight": own, "direction": describe_direction(own, value, None, smallest=smallest)} for (own,) in rows
+        ]
     chosen = int(output.argmax())
     kept = sorted(np.argsort(-output, kind="stable")[:MAX_CLASSES].tolist())
-    return {
-        "weight": own[chosen],
-        "direction": describe_direction(own[chosen], classes[chosen], classes),
-        "by_class": {classes[k]: own[k] for k in kept},
-    }
+    return [
+        {
+            "weight": own[chosen],
+            "direction": describe_direction(own[chosen], classes[chosen], classes),
+            "by_class": {classes[k]: own[k] for k in kept},
+        }
+        for own in rows
+    ]
 
 
 def character_spans(selected: NDArray[np.bool_], offsets: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """Character spans of the runs of selected tokens."""
-    edges = np.flatnonzero(np.diff(selected, prepend=False, append=False)).tolist()
+    padded = np.zeros(len(selected) + 2, np.bool_)
+    padded[1:-1] = selected
+    edges = np.flatnonzero(padded[1:] != padded[:-1]).tolist()
     return tuple((offsets[first][0], offsets[end - 1][1]) for first, end in zip(edges[::2], edges[1::2], strict=True))
 
 

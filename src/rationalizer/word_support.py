@@ -46,10 +46,5 @@ def leave_one_out(
         dropped = mask.copy()
         dropped[place] = 0
         outputs.append(predict(dropped))
-    return what_is_lost(np.stack(outputs))
-
-
-def what_is_lost(outputs: NDArray[np.float32], *, several: bool = False) -> NDArray[np.float64]:
-    """How much less support the second and further outputs have than the first one."""
-    supported = support(outputs, several=several)
+    supported = support(np.stack(outputs))
     return supported[0] - supported[1:]

@@ -5,6 +5,7 @@ import pytest
 
 from rationalizer import Rationalizer
 from rationalizer.inference import predict, predict_from, word_weights
+from rationalizer.nn import HighlightModel
 
 TEXTS = [
     "The room was spotless but the staff was rude.",
@@ -93,3 +94,32 @@ def test_long_texts_and_models_without_labels_have_no_weights(sentiment):
     examples = sentiment.examples([long])
     found = predict(sentiment.trained, examples)
     assert word_weights(sentiment.trained, examples, found, max_tokens=1000) == [None]
+
+
+def test_sharing_work_between_the_rows_of_a_text_changes_nothing(sentiment, ratings, monkeypatch):
+    found = {}
+    for shares in (True, False):
+        if not shares:
+            monkeypatch.setattr(HighlightModel, "predict_without", lambda *_: None)
+        for model in (sentiment, ratings):
+            examples = model.examples([*TEXTS, " ".join(TEXTS)])
+            found[model, shares] = word_weights(model.trained, examples, predict(model.trained, examples))
+    for model in (sentiment, ratings):
+        for one, other in zip(found[model, True], found[model, False], strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-4, rtol=1e-5)
+    assert not np.array_equal(found[sentiment, True][4], found[sentiment, False][4])  # otherwise nothing was compared
+
+
+@pytest.mark.parametrize("settings", [{"pooling": "max-mean"}, {"pooling": "last"}, {"gaps": "closed"}])
+def test_predictors_that_share_no_work(settings):
+    texts = [f"{a} {b} stay" for a in ("good", "bad", "fine", "poor") for b in ("room", "bed", "soup", "view")]
+    small = {"hidden": 4, "vector_size": 4, "embeddings": None, "epochs": 1, "min_epochs": 1, "budget": 2}
+    model = Rationalizer(**small, **settings).fit(texts, [text.split()[0] for text in texts], progress=False)
+    model.trained.model.encoder.learned.weight.data *= 10  # so that words matter
+    example, explanation = model.examples(texts[:1])[0], model.explain(texts[0])
+    for word in explanation.words:
+        dropped = np.array(explanation.mask)
+        dropped[word.index] = 0
+        before, after = predict_from(model.trained, [example] * 2, [explanation.mask, dropped])
+        lost = dict(zip(model.classes_, log_odds(before) - log_odds(after), strict=True))
+        assert word.by_class == pytest.approx(lost, abs=1e-4)

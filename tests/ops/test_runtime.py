@@ -16,7 +16,7 @@ import pytest
 import torch
 
 import rationalizer
-from rationalizer import graph, ops
+from rationalizer import graph, nn, ops
 from rationalizer.compile import GROUPS
 from rationalizer.ops.kernels.budget_cpu import budget_rows
 from rationalizer.ops.kernels.numba_compiler import Compiled
@@ -113,7 +113,7 @@ def test_ahead_of_time_compilation():
         group()
     modules = [
         import_module(f"{package.__name__}.{name}")
-        for package in (ops.kernels, graph.kernels)
+        for package in (ops.kernels, graph.kernels, nn.kernels)
         for _, name, _ in pkgutil.iter_modules(package.__path__)
         if name.endswith("_cpu")
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,7 +18,7 @@ class _Weighed:
     def to_dict(self) -> dict[str, Any]:
         """All fields as plain values for JSON."""
         by_class = None if self.by_class is None else {str(label): value for label, value in self.by_class.items()}
-        return {**asdict(self), "by_class": by_class}  # type: ignore[call-overload]
+        return {**vars(self), "by_class": by_class}
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rationalizer.text import Example, SentenceRule, SplitRule, VectorLookup, Vocabulary
 from rationalizer.text.token_cache import TokenCache
-from rationalizer.text.token_kinds import Punctuation, selectable_tokens, token_kind
+from rationalizer.text.token_kinds import Punctuation, counted_tokens, selectable_tokens, token_kind
 
 Feeds = dict[str, NDArray[Any]]  # the inputs of a graph by name
 
@@ -45,7 +45,7 @@ class WordReader:
         return counted[0], marks[0]
 
     def counted(self, tokens: Sequence[str]) -> NDArray[np.bool_]:
-        return self.masks(tokens)[0]
+        return counted_tokens(self.kinds(tokens), self.punctuation)
 
 
 class Table:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from rationalizer.inference.predict import BATCH, Predictions
 from rationalizer.models.batches import collate
+from rationalizer.models.devices import inference_threads
 from rationalizer.models.trained_model import TrainedModel
-from rationalizer.text import AnyExample
-from rationalizer.word_support import Place, is_affordable, selected_places, what_is_lost
+from rationalizer.text import AnyExample, WordBatch
+from rationalizer.word_support import Place, is_affordable, selected_places, support
 
 _Row = tuple[int, Place | None]  # an example, and the word (or the link of a pair) that is left out
+_Outputs = NDArray[np.float32]
 
 
 @torch.inference_mode()
@@ -41,37 +43,65 @@ def word_weights(
     """
     if len(trained.classes) == 1 and trained.task != "multi-label":
         return [None] * len(examples)
-    model, encoder = trained.model.eval(), trained.encoder
+    trained.model.eval()
+    encoder = trained.encoder
     places = [
         selected_places(mask, None if len(example.texts) > 1 else encoder.counted(example.texts[0].tokens))
         for example, mask in zip(examples, predictions.weights, strict=True)
     ]
-    outputs: list[dict[Place | None, NDArray[np.float32]]] = [{} for _ in examples]
-    all_rows = _rows(examples, places, max_tokens)
-    while rows := list(islice(all_rows, batch_size)):
-        members = list(dict.fromkeys(number for number, _ in rows))
-        batch = collate([(number, examples[number]) for number in members], encoder).to(trained.device)
-        take = torch.tensor([members.index(number) for number, _ in rows], device=trained.device)
-        texts = [words.take(take) for words in batch.texts]
-        z = np.zeros((len(rows), *(words.mask.shape[1] for words in texts)), dtype=np.float32)
-        for k, (number, left_out) in enumerate(rows):
-            z[k][tuple(map(slice, examples[number].shape))] = predictions.weights[number]
-            if left_out is not None:
-                z[k][left_out] = 0
-        found = model.head.predict(model.predict_from(torch.from_numpy(z).to(trained.device), *texts))
-        for (number, left_out), row in zip(rows, found.cpu().numpy(), strict=True):
-            outputs[number][left_out] = row
-    several = trained.task == "multi-label"
-    return [
-        what_is_lost(np.stack([rows[place] for place in (None, *own)]), several=several) if rows else None
-        for own, rows in zip(places, outputs, strict=True)
-    ]
+    affordable = [k for k, own in enumerate(places) if is_affordable(own, examples[k].shape, max_tokens)]
+    affordable.sort(key=lambda k: sum(examples[k].shape))  # so that batches need little padding
+    results: list[NDArray[np.float64] | None] = [None] * len(examples)
+    with inference_threads(uses_threads=encoder.uses_threads):
+        for first in range(0, len(affordable), batch_size):
+            own = affordable[first : first + batch_size]
+            rows = [(number, place) for number in own for place in (None, *places[number])]
+            found = _predict_together(trained, examples, predictions, rows)
+            if found is None:
+                parts = (rows[k : k + batch_size] for k in range(0, len(rows), batch_size))
+                found = np.concatenate([_predict_rows(trained, examples, predictions, part) for part in parts])
+            supported = support(found, several=trained.task == "multi-label")
+            start = 0
+            for number in own:
+                end = start + 1 + len(places[number])
+                results[number] = supported[start] - supported[start + 1 : end]
+                start = end
+    return results
 
 
-def _rows(examples: Sequence[AnyExample], places: Sequence[Sequence[Place]], max_tokens: int | None) -> Iterator[_Row]:
-    """All rows, from the shortest text to the longest, so that batches need little padding."""
-    for number in sorted(range(len(examples)), key=lambda k: sum(examples[k].shape)):
-        if is_affordable(places[number], examples[number].shape, max_tokens):
-            yield number, None
-            for place in places[number]:
-                yield number, place
+def _predict_together(
+    trained: TrainedModel, examples: Sequence[AnyExample], predictions: Predictions, rows: Sequence[_Row]
+) -> _Outputs | None:
+    """What `_predict_rows` returns, if the predictor can share work between the rows of a text; otherwise None."""
+    if trained.pairs:
+        return None
+    left_out: dict[int, list[int]] = {}
+    for number, place in rows:
+        left_out.setdefault(number, []).extend(place or ())
+    texts, z = _inputs(trained, examples, predictions, [(number, None) for number in left_out])
+    outputs = trained.model.predict_without(z, list(left_out.values()), *texts)
+    return None if outputs is None else trained.model.head.predict(outputs).cpu().numpy()
+
+
+def _predict_rows(
+    trained: TrainedModel, examples: Sequence[AnyExample], predictions: Predictions, rows: Sequence[_Row]
+) -> _Outputs:
+    """The predictions from the rationales without these places."""
+    texts, z = _inputs(trained, examples, predictions, rows)
+    outputs = trained.model.predict_from(z, *texts)
+    return trained.model.head.predict(outputs).cpu().numpy()
+
+
+def _inputs(
+    trained: TrainedModel, examples: Sequence[AnyExample], predictions: Predictions, rows: Sequence[_Row]
+) -> tuple[list[WordBatch], Tensor]:
+    """The texts of the rows, and their rationales."""
+    members = list(dict.fromkeys(number for number, _ in rows))
+    batch = collate([(number, examples[number]) for number in members], trained.encoder).to(trained.device)
+    take = torch.tensor([members.index(number) for number, _ in rows], device=trained.device)
+    z = np.zeros((len(rows), *(words.mask.shape[1] for words in batch.texts)), dtype=np.float32)
+    for k, (number, place) in enumerate(rows):
+        z[k][tuple(map(slice, examples[number].shape))] = predictions.weights[number]
+        if place is not None:
+            z[k][place] = 0
+    return [words.take(take) for words in batch.texts], torch.from_numpy(z).to(trained.device)

@@ -166,6 +166,12 @@ class HighlightModel(Model):
             features = torch.stack(own, dim=1)
         return self.head(self.dropout(features))
 
+    def predict_without(self, z: Tensor, places: Sequence[Sequence[int]], words: WordBatch) -> Tensor | None:
+        if self.pooling != "max":
+            return None
+        found = self.encoder.max_states_without(words, z, places)
+        return None if found is None else self.head(torch.cat(found, dim=-1))
+
     def _features(self, encoded: EncodedSelection) -> Tensor:
         return torch.cat([pool(encoded.states, encoded.weights, self.pooling), encoded.global_state], dim=-1)
 

@@ -110,7 +110,7 @@ def create_app(
         async with batcher:
             for model in models:  # compiles kernels before the first request
                 first = WARM_UP_PAIR if model.pairs else WARM_UP_TEXT
-                await batcher.submit((model.name, None, None, False, False, None), [first])
+                await batcher.submit((model.name, None, None, False, True, None), [first])
             yield
 
     app = FastAPI(

@@ -23,6 +23,12 @@ def token_kind(token: str, knows: Callable[[str], bool]) -> int:
     return KNOWN if knows(token) else UNKNOWN
 
 
+def counted_tokens(kinds: NDArray[np.int8], punctuation: Punctuation) -> NDArray[np.bool_]:
+    """Return which tokens of one text count towards the budget, as `selectable_tokens` does."""
+    known = kinds == KNOWN
+    return known if punctuation == "free" and known.any() else kinds != BLANK
+
+
 def selectable_tokens(
     kinds: NDArray[np.int8], mask: NDArray[np.bool_], punctuation: Punctuation
 ) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -19,7 +19,7 @@ from rationalizer.ranges import check_ranges, ranges_of
 from rationalizer.text import Example, Offsets, SentenceRule, SplitRule, WordBatch, split_words
 from rationalizer.text.token_cache import TokenCache
 from rationalizer.text.token_kinds import Punctuation as Punctuation  # also imported from here
-from rationalizer.text.token_kinds import selectable_tokens, token_kind
+from rationalizer.text.token_kinds import counted_tokens, selectable_tokens, token_kind
 
 
 class EncodedSelection(NamedTuple):
@@ -28,6 +28,13 @@ class EncodedSelection(NamedTuple):
     states: Tensor  # (batch, k, selection_size) one state per position
     weights: Tensor  # (batch, k) the weight of each position; 0 (False) on padding
     global_state: Tensor  # (batch, global_size) one state of the selection as a whole; often of size 0
+
+
+class LeftOut(NamedTuple):
+    """Each text, followed by its variants without one word."""
+
+    states: Tensor  # (texts + variants, selection_size) the maximum of each state over the positions
+    global_state: Tensor  # (texts + variants, global_size)
 
 
 class Encoder(nn.Module):
@@ -118,6 +125,12 @@ class Encoder(nn.Module):
         """`encode_selection` of several selections z (batch, labels, n) of each text: batch · labels rows."""
         return self.encode_selection(words.repeat(z.shape[1]), z.flatten(0, 1))
 
+    def max_states_without(self, words: WordBatch, z: Tensor, places: Sequence[Sequence[int]]) -> LeftOut | None:
+        """`encode_selection`, with max pooling, of the selection z (batch, n) of each text and of the same selection
+        with z = 0 at each of the text's `places`, in ascending order; None if there is no faster way than
+        `encode_selection`."""
+        return None
+
     def storing_states(self) -> AbstractContextManager[None]:
         """A context in which states that do not change during a training may be stored; used by the training only."""
         return nullcontext()
@@ -161,8 +174,7 @@ class Encoder(nn.Module):
 
     def counted(self, tokens: Sequence[str]) -> NDArray[np.bool_]:
         """Which of a text's tokens can use the budget."""
-        counted: NDArray[np.bool_] = self.word_masks([tokens])[1][0].numpy()
-        return counted
+        return counted_tokens(self.kinds(tokens), self.punctuation)
 
 
 ENCODERS: Registry[type[Encoder]] = Registry("encoder")

@@ -15,7 +15,8 @@ from torch import Tensor, nn
 
 from rationalizer.nn.bilstm import BiLSTM, read_by_length
 from rationalizer.nn.dropout import Dropout
-from rationalizer.nn.encoders.base import EncodedSelection, Encoder, Punctuation, register
+from rationalizer.nn.encoders.base import EncodedSelection, Encoder, LeftOut, Punctuation, register
+from rationalizer.nn.lstm_without_words import leave_out
 from rationalizer.ranges import Count, Size
 from rationalizer.text import (
     BUNDLED,
@@ -243,6 +244,16 @@ class VectorEncoder(Encoder):
         global_state = visible.sum(1) / total if self.settings.word_sums else visible[:, 0, :0]
         read = network if visible.is_cuda else partial(read_by_length, network)  # lengths are not known on the host
         return EncodedSelection(read(visible, mask), mask, global_state)
+
+    def max_states_without(self, words: WordBatch, z: Tensor, places: Sequence[Sequence[int]]) -> LeftOut | None:
+        network = self.generator if self.predictor is None else self.predictor
+        single = z.device.type == "cpu" and self.learned.weight.dtype == torch.float32
+        if type(network) is not BiLSTM or self.settings.gaps == "closed" or not single:
+            return None
+        selected = words.only(z != 0)
+        vectors = self.word_vectors(selected)[selected.mask]
+        states, global_state = leave_out(network, vectors, z, words.mask.sum(1), places)
+        return LeftOut(states, global_state[:, : self.global_size])
 
     def description(self) -> dict[str, Any]:
         return {
