@@ -18,16 +18,15 @@ KERNELS = {
     "sequence_budget_map_cuda._map_kernel": [DOUBLES, DOUBLES, BYTES, LONGS, LONGS, DOUBLES, DOUBLES, BYTES, INT, INT],
     "sequence_budget_cuda._closed_form_kernel": [
         *(DOUBLES, DOUBLES, BYTES, LONGS, LONGS, DOUBLES, BYTES, LONGS, BYTES, LONGS, DOUBLES, DOUBLES),
-        *(DOUBLES, LONGS, BYTES, LONGS, LONGS, INT, INT),
+        *(DOUBLES, LONGS, BYTES, INT, INT),
     ],
     "sequence_budget_cuda._read_solutions_kernel": [
-        *(DOUBLES, LONGS, BYTES, LONGS, DOUBLES, LONGS, BYTES, LONGS, DOUBLES, INT, INT)
+        *(DOUBLES, LONGS, BYTES, DOUBLES, LONGS, BYTES, LONGS, DOUBLES, INT, INT)
     ],
     "sequence_budget_cuda._backward_kernel": [
-        *(DOUBLES, DOUBLES, DOUBLES, BYTES, BYTES, LONGS, DOUBLES, DOUBLES, DOUBLES, DOUBLES, LONGS, BYTES),
-        *(LONGS, LONGS, INT, INT),
+        *(DOUBLES, DOUBLES, DOUBLES, BYTES, BYTES, LONGS, DOUBLES, DOUBLES, DOUBLES, DOUBLES, LONGS, BYTES, INT, INT)
     ],
-    "sequence_budget_cuda._read_gradients_kernel": [DOUBLES, LONGS, LONGS, DOUBLES, DOUBLES, INT, INT],
+    "sequence_budget_cuda._read_gradients_kernel": [DOUBLES, LONGS, DOUBLES, DOUBLES, INT, INT],
 }
 
 

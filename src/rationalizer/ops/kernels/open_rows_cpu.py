@@ -1,9 +1,8 @@
-"""Solve open rows while a CUDA stream waits: compiled functions that need neither CUDA nor the GIL.
+"""Solve open rows in the order of a CUDA stream: compiled functions that the CUDA driver calls, without Python.
 
-An open row is one that a CUDA kernel leaves to the CPU. A call of a CUDA op has a mailbox in page-locked memory. If a
-row is open, the kernel asks for a solution there; a thread of the host, in `serve`, finds the request, solves the rows
-and answers, and the stream goes on. The GIL may be held by a thread that waits for the stream, so that nothing here may
-need it: the rows run on POSIX threads, and functions receive their arguments as the address of an int64 array.
+An open row is one that a CUDA kernel leaves to the CPU. The driver calls `solve_open_rows` when the stream reaches it,
+in a thread that must not call CUDA. Nothing here may need the GIL, which a thread that waits for the stream may hold:
+the rows run on POSIX threads, and functions receive their arguments as the address of an int64 array.
 """
 
 import numpy as np
@@ -15,22 +14,15 @@ from rationalizer.ops.kernels.numba_runtime import jit
 
 # The fields of a call. Its arguments follow: the addresses of three blocks of memory and of the sequences of all rows,
 # then addresses and numbers whose meaning its solver knows.
-MAILBOX, ROWS, FLAGS, OPEN, COUNT, NEXT, THREADS, THREAD_IDS, SOLVER = range(9)
+ROWS, FLAGS, OPEN, COUNT, NEXT, THREADS, THREAD_IDS, SOLVER, REPORT = range(9)
 ARGUMENTS = 9
 FLOATS, INTEGERS, BOOLEANS, SUPPORT = range(ARGUMENTS, ARGUMENTS + 4)
 VALUES = ARGUMENTS + 4
-# The numbers in a mailbox: whether a solution is wanted, whether it is there, and how many rows were open.
-REQUEST, ANSWER, OPENED = range(3)
-# The fields of `serve`. The addresses of the calls follow.
-STOP, ACTIVITY, CALLS = range(3)
-FIRST_CALL = 3
 
-SHORT_SLEEP, LONG_SLEEP = 10, 1000  # microseconds between two looks at all mailboxes: in use, unused for long
-LONG_UNUSED = 5000  # looks
+UNKNOWN = -1  # at the address REPORT, before the number of open rows is there
 
 _pthread_create = types.ExternalFunction("pthread_create", types.int32(types.intp, types.intp, types.intp, types.intp))
 _pthread_join = types.ExternalFunction("pthread_join", types.int32(types.intp, types.intp))
-_usleep = types.ExternalFunction("usleep", types.int32(types.uint32))
 
 
 @intrinsic
@@ -42,25 +34,12 @@ def _pointer(context, address):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def _exchange(context, address, value):  # type: ignore[no-untyped-def]
-    """Write to memory that other threads or the GPU read, and return what was there; all earlier writes come first."""
-
+def _fetch_and_add_one(context, address):  # type: ignore[no-untyped-def]
     def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
-        place = builder.inttoptr(values[0], ir.IntType(64).as_pointer())
-        return builder.atomic_rmw("xchg", place, values[1], "acq_rel")
+        number = ir.IntType(64)
+        return builder.atomic_rmw("add", builder.inttoptr(values[0], number.as_pointer()), number(1), "monotonic")
 
-    return types.int64(types.int64, types.int64), generate
-
-
-@intrinsic
-def _fetch_and_add(context, address, value):  # type: ignore[no-untyped-def]
-    """Add to memory that other threads or the GPU write, and return what was there."""
-
-    def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
-        place = builder.inttoptr(values[0], ir.IntType(64).as_pointer())
-        return builder.atomic_rmw("add", place, values[1], "acq_rel")
-
-    return types.int64(types.int64, types.int64), generate
+    return types.int64(types.int64), generate
 
 
 @jit
@@ -86,12 +65,12 @@ def bits(address, shape):
 @jit
 def next_open_row(call):
     """Return the index, in the list of open rows, of the next row to solve; −1 if there is none."""
-    index = _fetch_and_add(call + 8 * NEXT, 1)
-    return index if index < integers(call, ARGUMENTS)[COUNT] else -1
+    fields = integers(call, ARGUMENTS)
+    index = _fetch_and_add_one(call + 8 * NEXT)
+    return index if index < fields[COUNT] else -1
 
 
-@jit
-def _solve_open_rows(call):
+def solve_open_rows(call):  # type: ignore[no-untyped-def]
     """List the rows whose flag is not 0, and run the solver of the call on them, on several threads."""
     fields = integers(call, ARGUMENTS)
     flags, open_rows = integers(fields[FLAGS], fields[ROWS]), integers(fields[OPEN], fields[ROWS])
@@ -101,42 +80,10 @@ def _solve_open_rows(call):
             open_rows[count] = row
             count += 1
     fields[COUNT], fields[NEXT] = count, 0
+    integers(fields[REPORT], 1)[0] = count
     started = 0
     for _ in range(min(fields[THREADS], count)):
         thread_id = fields[THREAD_IDS] + 8 * started
         started += _pthread_create(thread_id, 0, fields[SOLVER], call) == 0
     for thread in range(started):
         _pthread_join(integers(fields[THREAD_IDS], started)[thread], 0)
-
-
-@jit
-def answer_request(call):
-    """Solve the open rows if a request is in the mailbox of the call; return whether there was one."""
-    mailbox = integers(call, ARGUMENTS)[MAILBOX]
-    if _exchange(mailbox + 8 * REQUEST, 0) == 0:
-        return False
-    _solve_open_rows(call)
-    _exchange(mailbox + 8 * ANSWER, 1)
-    return True
-
-
-def answer_request_in_graph(call):  # type: ignore[no-untyped-def]
-    """The same, for the CUDA driver, which calls it when the stream is there."""
-    answer_request(call)
-
-
-@jit
-def serve(service):
-    """Answer the requests in the mailboxes of all calls until STOP is set."""
-    unused, activity = 0, 0
-    while _fetch_and_add(service + 8 * STOP, 0) == 0:
-        served = False
-        count = _fetch_and_add(service + 8 * CALLS, 0)
-        calls = integers(service + 8 * FIRST_CALL, count)
-        for k in range(count):
-            served |= answer_request(calls[k])
-        now = _fetch_and_add(service + 8 * ACTIVITY, 0)
-        unused = 0 if served or now != activity else unused + 1
-        activity = now
-        if not served:
-            _usleep(SHORT_SLEEP if unused < LONG_UNUSED else LONG_SLEEP)

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from rationalizer.ops.kernels.mixture_certificate_cuda import TILE, is_mixture_within_budget
-from rationalizer.ops.kernels.open_rows_cuda import clear_answer, give_back, new_support, none_was_open, post, take
+from rationalizer.ops.kernels.open_rows_cuda import give_back, new_support, none_was_open, take
 from rationalizer.ops.kernels.pair_budget_cuda import backward_row, pair_budget_backward, pair_budget_row
 from rationalizer.ops.kernels.rows_cuda import (
     BLOCK,
@@ -45,8 +45,6 @@ def _closed_form_kernel(
     floats,
     integers,
     booleans,
-    counter,
-    mailbox,
     rows,
     n,
     BOUNDED: tl.constexpr,
@@ -104,16 +102,13 @@ def _closed_form_kernel(
         tl.store(integers + 4 * rows + row, 0)
         tl.store(floats + 3 * rows * n + row, tl.full([], 0.0, tl.float64))
         tl.store(booleans + rows * n + row, 1)
-    post((status != 0).to(tl.int64), counter, mailbox, rows)
 
 
 @triton.jit(do_not_specialize=["rows", "n"])
 def _read_solutions_kernel(
-    floats, integers, booleans, mailbox, z, size, converged, iterations, gap, rows, n, BLOCK: tl.constexpr
+    floats, integers, booleans, z, size, converged, iterations, gap, rows, n, BLOCK: tl.constexpr
 ):
     row = tl.program_id(0).to(tl.int64)
-    if row == 0:
-        clear_answer(mailbox)
     if tl.load(size + row) != 0:
         if tl.load(integers + row) != 0:  # otherwise the closed form is proven optimal after all
             copy(floats + (rows + row) * n, z + row * n, n, BLOCK)
@@ -138,23 +133,20 @@ def sequence_budget(scores, transition, mask, budget, max_iterations, tolerance,
         flags = tight.view(torch.uint8), converged.view(torch.uint8)
         work = scores.new_empty(rows, 13 * n + 6)
         open_rows = take(((3 * n + 1) * rows, 5 * rows, (n + 1) * rows), scores.device)
-        open_rows.prepare(solve_sequence_budget, rows, support, n, max_iterations, float(tolerance), reports=True)
-        blocks, mailbox = (open_rows.floats, open_rows.integers, open_rows.booleans), open_rows.mailbox
+        blocks = (open_rows.floats, open_rows.integers, open_rows.booleans)
         _closed_form_kernel[(rows,)](
             scores, transition, mask, budget, bound, z, flags[0], size, flags[1], iterations, gap, work, *blocks,
-            open_rows.counter, mailbox, rows, n, bounded, BLOCK, TILE, num_warps=1,
+            rows, n, bounded, BLOCK, TILE, num_warps=1,
         )  # fmt: skip
-        open_rows.wait()
-        _read_solutions_kernel[(rows,)](
-            *blocks, mailbox, z, size, flags[1], iterations, gap, rows, n, BLOCK, num_warps=1
-        )
+        open_rows.solve(solve_sequence_budget, rows, support, n, max_iterations, float(tolerance), report=True)
+        _read_solutions_kernel[(rows,)](*blocks, z, size, flags[1], iterations, gap, rows, n, BLOCK, num_warps=1)
         give_back(open_rows)
     return z, tight, size, support, converged, iterations, gap
 
 
 @triton.jit(do_not_specialize=["rows", "n"])
 def _backward_kernel(
-    grad, z, transition, mask, tight, size, grad_s, grad_r, work, floats, integers, booleans, counter, mailbox, rows, n,
+    grad, z, transition, mask, tight, size, grad_s, grad_r, work, floats, integers, booleans, rows, n,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
@@ -166,14 +158,11 @@ def _backward_kernel(
     else:
         copy(grad + row * n, floats + row * n, n, BLOCK)
         copy(mask + row * n, booleans + row * n, n, BLOCK)
-    post((status != 0).to(tl.int64), counter, mailbox, rows)
 
 
 @triton.jit(do_not_specialize=["rows", "n"])
-def _read_gradients_kernel(floats, mailbox, size, grad_s, grad_r, rows, n, BLOCK: tl.constexpr):
+def _read_gradients_kernel(floats, size, grad_s, grad_r, rows, n, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
-    if row == 0:
-        clear_answer(mailbox)
     if tl.load(size + row) != 0:
         copy(floats + (rows + row) * n, grad_s + row * n, n, BLOCK)
         copy(floats + 2 * rows * n + row * (n - 1), grad_r + row * (n - 1), n - 1, BLOCK)
@@ -189,13 +178,11 @@ def sequence_budget_backward(g, z, transition, mask, tight, size, support):
     if z.numel():
         work = z.new_empty(rows, 5 * n)
         open_rows = take((3 * n * rows, 2 * rows, n * rows), z.device)
-        open_rows.prepare(project_gradients, rows, support.cpu(), n)
-        floats, mailbox = open_rows.floats, open_rows.mailbox
         _backward_kernel[(rows,)](
-            g, z, transition, mask, tight, size, grad_s, grad_r, work, floats, open_rows.integers, open_rows.booleans,
-            open_rows.counter, mailbox, rows, n, BLOCK, num_warps=1,
+            g, z, transition, mask, tight, size, grad_s, grad_r, work, open_rows.floats, open_rows.integers,
+            open_rows.booleans, rows, n, BLOCK, num_warps=1,
         )  # fmt: skip
-        open_rows.wait()
-        _read_gradients_kernel[(rows,)](floats, mailbox, size, grad_s, grad_r, rows, n, BLOCK, num_warps=1)
+        open_rows.solve(project_gradients, rows, support.cpu(), n)
+        _read_gradients_kernel[(rows,)](open_rows.floats, size, grad_s, grad_r, rows, n, BLOCK, num_warps=1)
         give_back(open_rows)
     return grad_s, grad_r
