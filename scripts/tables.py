@@ -85,7 +85,12 @@ MOVIES = (
     "batch_size=16 epochs=10 learning_rate=2e-3 objective=full-text full_text_weight=1 averaging=0.98 dropout=0.3 "
     f"{SUMS} {SMOOTH.format(0.1)}"
 )
-HOTELS = "batch_size=64 learning_rate=1e-3 epochs=8"
+IMDB = "batch_size=128 learning_rate=1e-3 epochs=4 pooling=max"
+IMDB_TUNED = (
+    f"batch_size=128 learning_rate=1e-3 epochs=4 {SUMS} objective=full-text full_text_weight=3 averaging=0.99 "
+    "dropout=0.3 temperature=1 transition=1 keep_by=loss"
+)
+HOTELS = "batch_size=64 learning_rate=1e-3 epochs=10 pooling=max"
 SNLI = "batch_size=256 learning_rate=1e-3 epochs=8 min_epochs=3 temperature=1.0"
 ALIGNERS = ("xor-at-most-one", "at-most-one", "budget", "gumbel", "ot-relaxed", "ot-exact-k")
 BOTH = ",".join(["softmax:not-faithful", *(f"{name}{kind}" for name in ALIGNERS for kind in ("", ":not-faithful"))])
@@ -102,7 +107,7 @@ TABLES = {
     "sst": Table("sst", TASK, (Study("sst", SST, SST_METHODS), Study("sst", SST, "hardkuma", "18"))),
     "sst-budgets": Table("sst", TASK, (Study("sst", SST, "spectra,hardkuma,gumbel,sfe-baseline,sfe", "5,10,20,30"),)),
     "agnews": Table("agnews", TASK, (Study("agnews", "batch_size=128 learning_rate=1e-3 epochs=6"),)),
-    "imdb": Table("imdb", TASK, (Study("imdb", "batch_size=128 learning_rate=1e-3 epochs=4 pooling=max"),)),
+    "imdb": Table("imdb", TASK, (Study("imdb", IMDB), Study("imdb-tuned", IMDB_TUNED, "spectra", label="tuned"))),
     "beer": Table("beer", f"mse token_f1_paper {PEOPLE}", (Study("beer", BEER),), "beer-all", dev="mse"),
     "beer-budgets": Table("beer", f"mse {PEOPLE}", against_budget("beer", BEER, "5,10,15,20"), "beer-all"),
     "hotels": Table("hotels", TASK, (Study("hotels", HOTELS),), "hotels_location", note="rebuilt"),
