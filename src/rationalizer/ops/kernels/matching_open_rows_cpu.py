@@ -11,7 +11,7 @@ BACK_Z, BACK_G, BACK_ROW_MASK, BACK_COLUMN_MASK, BACK_LEAST, BACK_BUDGET, BACK_O
 BACK_HEIGHT, BACK_WIDTH, BACK_ROWS_EXACT, BACK_COLUMNS_EXACT = range(VALUES + 7, VALUES + 11)
 
 
-def solve_matchings(call):  # type: ignore[no-untyped-def]
+def solve_matchings(call):
     """Solve matrices until none is left."""
     fields = integers(call, VALUES + 14)
     count, m, n = fields[ROWS], fields[HEIGHT], fields[WIDTH]
@@ -29,7 +29,7 @@ def solve_matchings(call):  # type: ignore[no-untyped-def]
         )  # fmt: skip
 
 
-def project_matchings(call):  # type: ignore[no-untyped-def]
+def project_matchings(call):
     """Compute the gradients of matrices until none is left."""
     fields = integers(call, VALUES + 11)
     count, m, n = fields[ROWS], fields[BACK_HEIGHT], fields[BACK_WIDTH]

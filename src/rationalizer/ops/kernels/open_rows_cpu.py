@@ -7,7 +7,7 @@ the rows run on POSIX threads, and functions receive their arguments as the addr
 
 import numpy as np
 from llvmlite import ir
-from numba import carray, types
+from numba import carray, types  # type: ignore[attr-defined]
 from numba.extending import intrinsic
 
 from rationalizer.ops.kernels.numba_runtime import jit
@@ -26,16 +26,16 @@ _pthread_join = types.ExternalFunction("pthread_join", types.int32(types.intp, t
 
 
 @intrinsic
-def _pointer(context, address):  # type: ignore[no-untyped-def]
-    def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+def _pointer(context, address):
+    def generate(context, builder, signature, values):
         return builder.inttoptr(values[0], ir.IntType(8).as_pointer())
 
     return types.voidptr(types.int64), generate
 
 
 @intrinsic
-def _fetch_and_add_one(context, address):  # type: ignore[no-untyped-def]
-    def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+def _fetch_and_add_one(context, address):
+    def generate(context, builder, signature, values):
         number = ir.IntType(64)
         return builder.atomic_rmw("add", builder.inttoptr(values[0], number.as_pointer()), number(1), "monotonic")
 
@@ -70,7 +70,7 @@ def next_open_row(call):
     return index if index < fields[COUNT] else -1
 
 
-def solve_open_rows(call):  # type: ignore[no-untyped-def]
+def solve_open_rows(call):
     """List the rows whose flag is not 0, and run the solver of the call on them, on several threads."""
     fields = integers(call, ARGUMENTS)
     flags, open_rows = integers(fields[FLAGS], fields[ROWS]), integers(fields[OPEN], fields[ROWS])

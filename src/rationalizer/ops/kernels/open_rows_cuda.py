@@ -111,6 +111,9 @@ class OpenRows:
         self.alive = (call, support)
         self._queue(c_address(solve_open_rows), address)
 
+    def is_done(self) -> bool:
+        return self.event is None or self.event.query()
+
     def _queue(self, function: int, argument: int) -> None:
         driver = _cuda_driver()
         if driver is None:
@@ -132,7 +135,7 @@ _captured: list[OpenRows] = []  # a CUDA graph uses its memory in every replay
 def take(sizes: tuple[int, int, int], device: torch.device) -> OpenRows:
     """Return memory for at least so many numbers, used before if the device is done with it."""
     with _lock, _relaxed_capture() if _is_capturing() else nullcontext():
-        while _queued and _queued[0].event.query():
+        while _queued and _queued[0].is_done():
             finished = _queued.popleft()
             finished.alive = ()
             _free.append(finished)
@@ -140,7 +143,8 @@ def take(sizes: tuple[int, int, int], device: torch.device) -> OpenRows:
             open_rows = _free.pop()  # one that is too small is given up: the largest call decides what stays
             if open_rows.device == device and all(a >= b for a, b in zip(open_rows.sizes, sizes, strict=True)):
                 return open_rows
-        return OpenRows(tuple(1 << max(size - 1, 0).bit_length() for size in sizes), device)
+        floats, integers, booleans = (1 << max(size - 1, 0).bit_length() for size in sizes)
+        return OpenRows((floats, integers, booleans), device)
 
 
 def give_back(open_rows: OpenRows) -> None:

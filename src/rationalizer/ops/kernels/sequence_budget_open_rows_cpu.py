@@ -32,7 +32,7 @@ WORDS, MAX_ITERATIONS, TOLERANCE = range(VALUES, VALUES + 3)  # the last two are
 #                          booleans: mask (rows × n)
 
 
-def solve_sequence_budget(call):  # type: ignore[no-untyped-def]
+def solve_sequence_budget(call):
     """Solve open rows until none is left."""
     fields = integers(call, VALUES + 2)
     rows, n = fields[ROWS], fields[WORDS]
@@ -59,7 +59,7 @@ def solve_sequence_budget(call):  # type: ignore[no-untyped-def]
         )  # fmt: skip
 
 
-def project_gradients(call):  # type: ignore[no-untyped-def]
+def project_gradients(call):
     """Compute the gradients of open rows until none is left."""
     fields = integers(call, VALUES + 1)
     rows, n = fields[ROWS], fields[WORDS]

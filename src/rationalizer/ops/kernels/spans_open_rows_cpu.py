@@ -34,7 +34,7 @@ def _is_valid(scores, transition, mask, least, budget, spans, fixed, group):
     return np.isfinite(transition).all()
 
 
-def solve_spans(call):  # type: ignore[no-untyped-def]
+def solve_spans(call):
     """Solve rows until none is left. Rows with invalid inputs become NaN; infeasible ones 0, and not converged."""
     fields = integers(call, VALUES + 19)
     rows, n = fields[ROWS], fields[WORDS]
