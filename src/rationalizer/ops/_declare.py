@@ -29,6 +29,7 @@ def declare(
     cuda: str | None = None,
     elsewhere: _Function | None = None,
     every_device: bool = False,
+    host_outputs: bool = False,
 ) -> Callable[[_Function], Any]:
     """Turn the decorated function, which is the CPU kernel, into the custom op `rationalizer::name`.
 
@@ -44,7 +45,10 @@ def declare(
         cuda: "module.function" under `kernels`, the launcher for CUDA tensors, imported when the first one arrives.
         elsewhere: implementation for other devices, with the same parameters; None runs the CPU kernel on copies.
         every_device: the decorated function handles tensors on every device itself.
+        host_outputs: on CUDA it has CPU tensors as inputs or outputs, which CUDA graphs of `torch.compile` cannot hold.
     """
+    unsafe = getattr(torch.Tag, "cudagraph_unsafe", None)  # PyTorch 2.5 does without: it makes no graphs of such ops
+    options: dict[str, Any] = {"tags": (unsafe,)} if host_outputs and unsafe is not None else {}
 
     def decorate(function: _Function) -> Any:
         signature = inspect.signature(function)
@@ -55,7 +59,7 @@ def declare(
             return run_on_host(op, *arguments)
 
         general = function if every_device else elsewhere or default
-        op: Any = torch.library.custom_op(f"rationalizer::{name}", mutates_args=())(general)
+        op: Any = torch.library.custom_op(f"rationalizer::{name}", mutates_args=(), **options)(general)
         op.__signature__ = signature  # read when the op is another op's backward
         if not every_device:
             _register_cpu(op, function)

@@ -111,7 +111,12 @@ def _outputs(scores: Tensor) -> tuple[Tensor, ...]:
     return z, tight, *others
 
 
-@declare("sequence_budget_backward", fake=gradients_like, cuda="sequence_budget_cuda.sequence_budget_backward")
+@declare(
+    "sequence_budget_backward",
+    fake=gradients_like,
+    cuda="sequence_budget_cuda.sequence_budget_backward",
+    host_outputs=True,
+)
 def sequence_budget_backward(
     g: Tensor, z: Tensor, transition: Tensor, mask: Tensor, tight: Tensor, support_size: Tensor, support: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -128,6 +133,7 @@ def sequence_budget_backward(
     outputs=("z", "tight", "support_size", "support", "converged", "iterations", "gap"),
     backward=sequence_budget_backward,
     cuda="sequence_budget_cuda.sequence_budget",
+    host_outputs=True,
 )
 def _sequence_budget(
     scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor, max_iterations: int, tolerance: float,

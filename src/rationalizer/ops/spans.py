@@ -115,6 +115,7 @@ def _spans_backward(
     outputs=("z", "support_size", "support", "converged", "iterations", "gap"),
     backward=_spans_backward,
     cuda="spans_cuda.spans",
+    host_outputs=True,
 )
 def _spans(
     scores: Tensor, transition: Tensor, mask: Tensor, budget: Tensor, spans: Tensor, unit: Tensor, fixed: Tensor,

@@ -1,7 +1,10 @@
 """Solvers of matchings for `open_rows_cpu`: the solutions, and their gradients."""
 
+import numpy as np
+
 from rationalizer.ops.kernels.matching_backward_cpu import matching_backward_rows
 from rationalizer.ops.kernels.matching_cpu import matching_rows
+from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.open_rows_cpu import ROWS, VALUES, booleans, floats, integers, next_open_row
 
 SCORES, ROW_MASK, COLUMN_MASK, LEAST, BUDGET, Z, ITERATIONS, VIOLATION = range(VALUES, VALUES + 8)
@@ -9,6 +12,31 @@ HEIGHT, WIDTH, ROWS_EXACT, COLUMNS_EXACT, TOTAL_EXACT, MAX_ITERATIONS = range(VA
 
 BACK_Z, BACK_G, BACK_ROW_MASK, BACK_COLUMN_MASK, BACK_LEAST, BACK_BUDGET, BACK_OUT = range(VALUES, VALUES + 7)
 BACK_HEIGHT, BACK_WIDTH, BACK_ROWS_EXACT, BACK_COLUMNS_EXACT = range(VALUES + 7, VALUES + 11)
+
+
+@jit
+def _solve(
+    k, scores, row_mask, column_mask, least, budget, rows_exact, columns_exact, total_exact, max_iterations, z,
+    iterations, violation,
+):  # fmt: skip
+    """Return whether a matrix could be solved; it cannot if there is no memory."""
+    try:
+        matching_rows(
+            k, k + 1, scores, row_mask, column_mask, least, budget, rows_exact, columns_exact, total_exact,
+            max_iterations, z, iterations, violation,
+        )  # fmt: skip
+    except Exception:
+        return False
+    return True
+
+
+@jit
+def _project(k, z, g, row_mask, column_mask, least, budget, rows_exact, columns_exact, out):
+    try:
+        matching_backward_rows(k, k + 1, z, g, row_mask, column_mask, least, budget, rows_exact, columns_exact, out)
+    except Exception:
+        return False
+    return True
 
 
 def solve_matchings(call):
@@ -23,10 +51,11 @@ def solve_matchings(call):
         k = next_open_row(call)  # all matrices are open
         if k < 0:
             break
-        matching_rows(
-            k, k + 1, scores, row_mask, column_mask, least, budget, fields[ROWS_EXACT] != 0,
-            fields[COLUMNS_EXACT] != 0, fields[TOTAL_EXACT] != 0, fields[MAX_ITERATIONS], z, iterations, violation,
-        )  # fmt: skip
+        if not _solve(
+            k, scores, row_mask, column_mask, least, budget, fields[ROWS_EXACT] != 0, fields[COLUMNS_EXACT] != 0,
+            fields[TOTAL_EXACT] != 0, fields[MAX_ITERATIONS], z, iterations, violation,
+        ):  # fmt: skip
+            z[k], violation[k] = np.nan, np.nan
 
 
 def project_matchings(call):
@@ -43,7 +72,8 @@ def project_matchings(call):
         k = next_open_row(call)
         if k < 0:
             break
-        matching_backward_rows(
-            k, k + 1, z, g, row_mask, column_mask, least, budget, fields[BACK_ROWS_EXACT] != 0,
+        if not _project(
+            k, z, g, row_mask, column_mask, least, budget, fields[BACK_ROWS_EXACT] != 0,
             fields[BACK_COLUMNS_EXACT] != 0, out,
-        )  # fmt: skip
+        ):  # fmt: skip
+            out[k] = np.nan

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -96,9 +97,17 @@ def compile_plainly(function: Callable[..., Any], **options: Any) -> Any:
     return _cached(numba.njit, **options)(function)
 
 
-@cache
+_compiling = threading.RLock()
+
+
 def c_address(function: Callable[..., Any]) -> int:
     """Compile `function(address: int64)`, which returns nothing, for callers in C; return where it is in memory."""
+    with _compiling:  # several threads may be the first
+        return _c_address(function)
+
+
+@cache
+def _c_address(function: Callable[..., Any]) -> int:
     compiler = fast_compiler()
     options: Any = {} if compiler is None else {"pipeline_class": compiler.KernelCompiler}
     signature = numba.void(numba.int64)

@@ -2,7 +2,8 @@
 
 An open row is one that a CUDA kernel leaves to the CPU. The driver calls `solve_open_rows` when the stream reaches it,
 in a thread that must not call CUDA. Nothing here may need the GIL, which a thread that waits for the stream may hold:
-the rows run on POSIX threads, and functions receive their arguments as the address of an int64 array.
+the rows run on POSIX threads, functions receive their arguments as the address of an int64 array, and solvers catch all
+exceptions, which need it as well.
 """
 
 import numpy as np
@@ -42,6 +43,18 @@ def _fetch_and_add_one(context, address):
     return types.int64(types.int64), generate
 
 
+@intrinsic
+def _call(context, function, argument):
+    """Call a C function of an int64 at an address."""
+
+    def generate(context, builder, signature, values):
+        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(64)])
+        builder.call(builder.inttoptr(values[0], kind.as_pointer()), [values[1]])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
 @jit
 def integers(address, shape):
     return carray(_pointer(address), shape, np.int64)
@@ -71,7 +84,7 @@ def next_open_row(call):
 
 
 def solve_open_rows(call):
-    """List the rows whose flag is not 0, and run the solver of the call on them, on several threads."""
+    """List the rows whose flag is not 0, and run the solver of the call on them, here and in other threads."""
     fields = integers(call, ARGUMENTS)
     flags, open_rows = integers(fields[FLAGS], fields[ROWS]), integers(fields[OPEN], fields[ROWS])
     count = 0
@@ -82,8 +95,10 @@ def solve_open_rows(call):
     fields[COUNT], fields[NEXT] = count, 0
     integers(fields[REPORT], 1)[0] = count
     started = 0
-    for _ in range(min(fields[THREADS], count)):
+    for _ in range(min(fields[THREADS], count) - 1):
         thread_id = fields[THREAD_IDS] + 8 * started
         started += _pthread_create(thread_id, 0, fields[SOLVER], call) == 0
+    if count > 0:
+        _call(fields[SOLVER], call)
     for thread in range(started):
         _pthread_join(integers(fields[THREAD_IDS], started)[thread], 0)

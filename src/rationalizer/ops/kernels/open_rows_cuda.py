@@ -6,10 +6,12 @@ is queued (`open_rows_cpu`); the next kernel in the stream reads its results. Al
 graph.
 """
 
+import atexit
 import ctypes
 import threading
 from collections import deque
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import accumulate, pairwise
 
@@ -46,13 +48,16 @@ def _cuda_driver():
 
 @contextmanager
 def _relaxed_capture():
-    """Allow queries and allocations while a CUDA graph is captured."""
+    """Allow queries and allocations while a CUDA graph is captured, by this thread or another one."""
+    driver = _cuda_driver()
     mode = ctypes.c_int(RELAXED)
-    _cuda_driver().cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+    if driver is not None:
+        driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
     try:
         yield
     finally:
-        _cuda_driver().cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+        if driver is not None:
+            driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
 
 
 def _is_capturing() -> bool:
@@ -62,9 +67,11 @@ def _is_capturing() -> bool:
 def new_support(rows: int, n: int) -> torch.Tensor:
     """Return room for the sequences of all rows; only the pages that are written use memory.
 
-    The last row has none. Its first number is that of the rows that were open, UNKNOWN before the call was carried out.
+    It is on the CPU, and written when the stream is there: hooks that copy saved tensors at once, such as
+    `torch.autograd.graph.save_on_cpu(pin_memory=True)`, copy it too early. The last row has no sequences. Its first
+    number is that of the rows that were open, UNKNOWN before the call was carried out, and in a CUDA graph.
     """
-    support = torch.empty((rows + 1, n + 1, (n + 63) // 64), dtype=torch.int64)
+    support = torch.empty((rows + 1, n + 1, (n + 63) // 64), dtype=torch.int64, device="cpu")
     if n:
         support[-1, 0, 0] = UNKNOWN
     return support
@@ -72,7 +79,9 @@ def new_support(rows: int, n: int) -> torch.Tensor:
 
 def none_was_open(support: torch.Tensor) -> bool:
     """Return whether it is known by now that no row was open; this does not wait."""
-    return not support.is_cuda and support.numel() > 0 and int(support[-1, 0, 0]) == 0
+    if support.is_cuda or support.numel() == 0 or _is_capturing():
+        return False
+    return int(support[-1, 0, 0]) == 0
 
 
 class OpenRows:
@@ -84,9 +93,11 @@ class OpenRows:
     def __init__(self, sizes: tuple[int, int, int], device: torch.device) -> None:
         pinned = device.type == "cuda"
         dtypes = (torch.float64, torch.int64, torch.uint8)
-        self.floats, self.integers, self.booleans = (
-            torch.empty(size, dtype=dtype, pin_memory=pinned) for size, dtype in zip(sizes, dtypes, strict=True)
-        )
+        with torch.inference_mode(False):  # inference tensors could not be written to by a later training
+            self.floats, self.integers, self.booleans = (
+                torch.empty(size, dtype=dtype, device="cpu", pin_memory=pinned)
+                for size, dtype in zip(sizes, dtypes, strict=True)
+            )
         self.sizes = sizes
         self.device = device
         self.addresses = [block.data_ptr() for block in (self.floats, self.integers, self.booleans)]
@@ -104,7 +115,9 @@ class OpenRows:
         sequences = support.data_ptr()
         call[ROWS], call[FLAGS], call[OPEN] = rows, flags, flags + 8 * rows
         call[THREADS], call[THREAD_IDS], call[SOLVER] = threads, address + 8 * last, c_address(solver)
-        call[REPORT] = sequences + 8 * rows * support.stride(0) if report else address + 8 * COUNT
+        call[REPORT] = (
+            sequences + 8 * rows * support.stride(0) if report and not _is_capturing() else address + 8 * COUNT
+        )
         call[ARGUMENTS : ARGUMENTS + 4] = (*self.addresses, sequences)
         for place, value in enumerate(arguments, ARGUMENTS + 4):
             (call.view(np.float64) if isinstance(value, float) else call)[place] = value
@@ -116,7 +129,7 @@ class OpenRows:
 
     def _queue(self, function: int, argument: int) -> None:
         driver = _cuda_driver()
-        if driver is None:
+        if driver is None or self.event is None:
             if self.event is not None:
                 torch.cuda.current_stream(self.device).synchronize()
             ctypes.CFUNCTYPE(None, ctypes.c_int64)(function)(argument)
@@ -132,9 +145,27 @@ _queued: deque[OpenRows] = deque()
 _captured: list[OpenRows] = []  # a CUDA graph uses its memory in every replay
 
 
-def take(sizes: tuple[int, int, int], device: torch.device) -> OpenRows:
-    """Return memory for at least so many numbers, used before if the device is done with it."""
-    with _lock, _relaxed_capture() if _is_capturing() else nullcontext():
+@atexit.register
+def _wait_for_queued() -> None:
+    """Threads of the CPU may still solve rows, in memory that the end of the process frees."""
+    for event in [open_rows.event for open_rows in _queued]:
+        if event is not None:
+            with suppress(RuntimeError):
+                event.synchronize()
+
+
+@contextmanager
+def borrow(sizes: tuple[int, int, int], device: torch.device) -> Iterator[OpenRows]:
+    """Memory for at least so many numbers. It is used again when all that is queued at the end of the block is done."""
+    open_rows = _take(sizes, device)
+    try:
+        yield open_rows
+    finally:
+        _give_back(open_rows)
+
+
+def _take(sizes: tuple[int, int, int], device: torch.device) -> OpenRows:
+    with _lock, _relaxed_capture():
         while _queued and _queued[0].is_done():
             finished = _queued.popleft()
             finished.alive = ()
@@ -147,8 +178,7 @@ def take(sizes: tuple[int, int, int], device: torch.device) -> OpenRows:
         return OpenRows((floats, integers, booleans), device)
 
 
-def give_back(open_rows: OpenRows) -> None:
-    """Let the memory be used again when all that is now queued is done."""
+def _give_back(open_rows: OpenRows) -> None:
     if open_rows.event is None:
         open_rows.alive = ()
         _free.append(open_rows)
@@ -166,23 +196,23 @@ def solve_on_cpu(solver, inputs, outputs, *numbers: float, support: torch.Tensor
     The solver's arguments, from `open_rows_cpu.VALUES` on, are the addresses of `inputs` and `outputs`, and `numbers`.
     """
     rows, device = len(inputs[0]), inputs[0].device
-    results = [torch.empty_like(output, device=device) for output in outputs]
+    contiguous = torch.contiguous_format
+    results = [torch.empty_like(output, device=device, memory_format=contiguous) for output in outputs]
     if rows == 0:
         return results
     tensors = (*inputs, *results)
     units = ((tensor.numel() * tensor.element_size() + 7) // 8 for tensor in tensors)
     places = list(accumulate(units, initial=2 * rows))  # after the flags and the list of open rows
-    open_rows = take((0, places[-1], 0), device)
-    blocks = [
-        open_rows.integers[start:end].view(tensor.dtype)[: tensor.numel()].view(tensor.shape)
-        for tensor, (start, end) in zip(tensors, pairwise(places), strict=True)
-    ]
-    addresses = [open_rows.integers.data_ptr() + 8 * place for place in places[:-1]]
-    open_rows.integers[:rows].copy_(torch.ones(rows, dtype=torch.int64, device=device), non_blocking=True)
-    for block, tensor in zip(blocks, inputs, strict=False):
-        block.copy_(tensor, non_blocking=True)
-    open_rows.solve(solver, rows, inputs[0] if support is None else support, *addresses, *numbers)
-    for block, result in zip(blocks[len(inputs) :], results, strict=True):
-        result.copy_(block, non_blocking=True)
-    give_back(open_rows)
+    with borrow((0, places[-1], 0), device) as open_rows:
+        blocks = [
+            open_rows.integers[start:end].view(tensor.dtype)[: tensor.numel()].view(tensor.shape)
+            for tensor, (start, end) in zip(tensors, pairwise(places), strict=True)
+        ]
+        addresses = [open_rows.integers.data_ptr() + 8 * place for place in places[:-1]]
+        open_rows.integers[:rows].copy_(torch.ones(rows, dtype=torch.int64, device=device), non_blocking=True)
+        for block, tensor in zip(blocks, inputs, strict=False):
+            block.copy_(tensor, non_blocking=True)
+        open_rows.solve(solver, rows, inputs[0] if support is None else support, *addresses, *numbers)
+        for block, result in zip(blocks[len(inputs) :], results, strict=True):
+            result.copy_(block, non_blocking=True)
     return results

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from rationalizer.ops.kernels.mixture_certificate_cuda import TILE, is_mixture_within_budget
-from rationalizer.ops.kernels.open_rows_cuda import give_back, new_support, none_was_open, take
+from rationalizer.ops.kernels.open_rows_cuda import borrow, new_support, none_was_open
 from rationalizer.ops.kernels.pair_budget_cuda import backward_row, pair_budget_backward, pair_budget_row
 from rationalizer.ops.kernels.rows_cuda import (
     BLOCK,
@@ -132,15 +132,14 @@ def sequence_budget(scores, transition, mask, budget, max_iterations, tolerance,
     else:
         flags = tight.view(torch.uint8), converged.view(torch.uint8)
         work = scores.new_empty(rows, 13 * n + 6)
-        open_rows = take(((3 * n + 1) * rows, 5 * rows, (n + 1) * rows), scores.device)
-        blocks = (open_rows.floats, open_rows.integers, open_rows.booleans)
-        _closed_form_kernel[(rows,)](
-            scores, transition, mask, budget, bound, z, flags[0], size, flags[1], iterations, gap, work, *blocks,
-            rows, n, bounded, BLOCK, TILE, num_warps=1,
-        )  # fmt: skip
-        open_rows.solve(solve_sequence_budget, rows, support, n, max_iterations, float(tolerance), report=True)
-        _read_solutions_kernel[(rows,)](*blocks, z, size, flags[1], iterations, gap, rows, n, BLOCK, num_warps=1)
-        give_back(open_rows)
+        with borrow(((3 * n + 1) * rows, 5 * rows, (n + 1) * rows), scores.device) as open_rows:
+            blocks = (open_rows.floats, open_rows.integers, open_rows.booleans)
+            _closed_form_kernel[(rows,)](
+                scores, transition, mask, budget, bound, z, flags[0], size, flags[1], iterations, gap, work, *blocks,
+                rows, n, bounded, BLOCK, TILE, num_warps=1,
+            )  # fmt: skip
+            open_rows.solve(solve_sequence_budget, rows, support, n, max_iterations, float(tolerance), report=True)
+            _read_solutions_kernel[(rows,)](*blocks, z, size, flags[1], iterations, gap, rows, n, BLOCK, num_warps=1)
     return z, tight, size, support, converged, iterations, gap
 
 
@@ -177,12 +176,12 @@ def sequence_budget_backward(g, z, transition, mask, tight, size, support):
     grad_s, grad_r = torch.empty_like(z), torch.empty_like(transition)
     if z.numel():
         work = z.new_empty(rows, 5 * n)
-        open_rows = take((3 * n * rows, 2 * rows, n * rows), z.device)
-        _backward_kernel[(rows,)](
-            g, z, transition, mask, tight, size, grad_s, grad_r, work, open_rows.floats, open_rows.integers,
-            open_rows.booleans, rows, n, BLOCK, num_warps=1,
-        )  # fmt: skip
-        open_rows.solve(project_gradients, rows, support.cpu(), n)
-        _read_gradients_kernel[(rows,)](open_rows.floats, size, grad_s, grad_r, rows, n, BLOCK, num_warps=1)
-        give_back(open_rows)
+        with borrow((3 * n * rows, 2 * rows, n * rows), z.device) as open_rows:
+            floats = open_rows.floats
+            _backward_kernel[(rows,)](
+                g, z, transition, mask, tight, size, grad_s, grad_r, work, floats, open_rows.integers,
+                open_rows.booleans, rows, n, BLOCK, num_warps=1,
+            )  # fmt: skip
+            open_rows.solve(project_gradients, rows, support.cpu(), n)
+            _read_gradients_kernel[(rows,)](floats, size, grad_s, grad_r, rows, n, BLOCK, num_warps=1)
     return grad_s, grad_r

@@ -3,6 +3,7 @@
 import numpy as np
 
 from rationalizer.ops.kernels.bits_cpu import word_count
+from rationalizer.ops.kernels.numba_runtime import jit
 from rationalizer.ops.kernels.open_rows_cpu import (
     BOOLEANS,
     FLAGS,
@@ -32,8 +33,36 @@ WORDS, MAX_ITERATIONS, TOLERANCE = range(VALUES, VALUES + 3)  # the last two are
 #                          booleans: mask (rows × n)
 
 
+@jit
+def _solve(
+    index, stop, open_rows, scores, transition, mask, least, budget, max_iterations, tolerance, z, size, support,
+    iterations, gap, converged,
+):  # fmt: skip
+    """Return whether a row could be solved; it cannot if there is no memory."""
+    try:
+        sequence_budget_uncertified_rows(
+            index, index + 1, stop, open_rows, scores, transition, mask, least, budget, max_iterations, tolerance, z,
+            size, support, iterations, gap, converged,
+        )  # fmt: skip
+    except Exception:
+        return False
+    return True
+
+
+@jit
+def _project(gradient, mask, size, support, of_scores, of_transitions, g, h, edges):
+    """Return whether there is a gradient."""
+    if size < 0:
+        return False
+    try:
+        project_row_onto_support(gradient, mask, size, support, of_scores, of_transitions, g, h, edges)
+    except Exception:
+        return False
+    return True
+
+
 def solve_sequence_budget(call):
-    """Solve open rows until none is left."""
+    """Solve open rows until none is left. A row that fails becomes NaN, with a support size of −1."""
     fields = integers(call, VALUES + 2)
     rows, n = fields[ROWS], fields[WORDS]
     row, matrix = 8 * rows, 8 * rows * n
@@ -53,10 +82,13 @@ def solve_sequence_budget(call):
         index = next_open_row(call)
         if index < 0:
             break
-        sequence_budget_uncertified_rows(
-            index, index + 1, never_stop, open_rows, scores, transition, mask, least, budget, fields[MAX_ITERATIONS],
-            tolerance, z, size, support, iterations, gap, converged,
-        )  # fmt: skip
+        if not _solve(
+            index, never_stop, open_rows, scores, transition, mask, least, budget, fields[MAX_ITERATIONS], tolerance, z,
+            size, support, iterations, gap, converged,
+        ):  # fmt: skip
+            failed = open_rows[index]
+            size[failed], gap[failed], converged[failed] = -1, np.nan, False
+            z[failed] = np.where(mask[failed], np.nan, 0.0)
 
 
 def project_gradients(call):
@@ -75,6 +107,8 @@ def project_gradients(call):
         if index < 0:
             break
         row = open_rows[index]
-        project_row_onto_support(
+        if not _project(
             gradient[row], mask[row], size[row], support[row], of_scores[row], of_transitions[row], g, h, edges
-        )
+        ):
+            of_scores[row] = np.where(mask[row], np.nan, 0.0)
+            of_transitions[row] = np.nan

@@ -34,8 +34,24 @@ def _is_valid(scores, transition, mask, least, budget, spans, fixed, group):
     return np.isfinite(transition).all()
 
 
+@jit
+def _solve(
+    row, stop, scores, transition, mask, least, budget, spans, unit, fixed, group, shortest, longest, per_group,
+    max_iterations, tolerance, z, size, support, iterations, gap, converged,
+):  # fmt: skip
+    """Return whether a row could be solved; it cannot if its dynamic program is too large."""
+    try:
+        spans_rows(
+            row, row + 1, stop, scores, transition, mask, least, budget, spans, unit, fixed, group, shortest, longest,
+            per_group, max_iterations, tolerance, z, size, support, iterations, gap, converged,
+        )  # fmt: skip
+    except Exception:
+        return False
+    return True
+
+
 def solve_spans(call):
-    """Solve rows until none is left. Rows with invalid inputs become NaN; infeasible ones 0, and not converged."""
+    """Solve rows until none is left. Invalid and too large ones become NaN; infeasible ones 0; both not converged."""
     fields = integers(call, VALUES + 19)
     rows, n = fields[ROWS], fields[WORDS]
     scores, transition = floats(fields[SCORES], (rows, n)), floats(fields[TRANSITION], (rows, max(n - 1, 0)))
@@ -53,15 +69,12 @@ def solve_spans(call):
         row = next_open_row(call)  # all rows are open
         if row < 0:
             break
-        if _is_valid(
+        if not _is_valid(
             scores[row], transition[row], mask[row], least[row], budget[row], spans[row], fixed[row], group[row]
-        ):
-            spans_rows(
-                row, row + 1, never_stop, scores, transition, mask, least, budget, spans, unit, fixed, group,
-                fields[SHORTEST], fields[LONGEST], fields[PER_GROUP], fields[MAX_ITERATIONS], tolerance, z, size,
-                support, iterations, gap, converged,
-            )  # fmt: skip
-        else:
+        ) or not _solve(
+            row, never_stop, scores, transition, mask, least, budget, spans, unit, fixed, group, fields[SHORTEST],
+            fields[LONGEST], fields[PER_GROUP], fields[MAX_ITERATIONS], tolerance, z, size, support, iterations, gap,
+            converged,
+        ):  # fmt: skip
             size[row], iterations[row], gap[row], converged[row] = 0, 0, np.nan, False
-            for i in range(n):
-                z[row, i] = np.nan if mask[row, i] else 0.0
+            z[row] = np.where(mask[row], np.nan, 0.0)
