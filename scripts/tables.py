@@ -87,7 +87,7 @@ MOVIES = (
 )
 IMDB = "batch_size=128 learning_rate=1e-3 epochs=4 pooling=max"
 IMDB_TUNED = (
-    f"batch_size=128 learning_rate=1e-3 epochs=4 {SUMS} objective=full-text full_text_weight=3 averaging=0.99 "
+    f"batch_size=128 learning_rate=1e-3 epochs=5 {SUMS} objective=full-text full_text_weight=3 averaging=0.99 "
     "dropout=0.3 temperature=1 transition=1 keep_by=loss"
 )
 HOTELS = "batch_size=64 learning_rate=1e-3 epochs=10 pooling=max"
