@@ -69,3 +69,14 @@ def test_memory_of_an_evaluation_serves_a_training():
         spans_on_cpu(70, 9, 2, 70)
     z, *_ = spans_on_cpu(60, 9, 2, 60)
     assert z.isfinite().all()
+
+
+def test_calls_with_different_needs_share_memory():
+    """Layers that take turns must not allocate page-locked memory at every step."""
+    from rationalizer.ops.kernels.open_rows_cuda import borrow
+
+    needs, used = ((5000, 10, 10), (0, 90_000, 0)), []
+    for sizes in needs * 3:
+        with borrow(sizes, torch.device("cpu")) as open_rows:
+            used.append(open_rows)
+    assert used[1] is used[2] is used[3] is used[5]

@@ -323,35 +323,26 @@ def matching(
     max_iterations: int,
     at_least: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    inputs = (scores, row_mask, column_mask, budget)
-    on_host = allowed is not None or at_least is not None or total_exact
-    if on_host or not holds(tile_shape(*scores.shape[1:]), scores.device):
-        return _solve_on_cpu(*inputs, allowed, rows_exact, columns_exact, total_exact, max_iterations, at_least)
-    _, z, iterations, violation = solve(*inputs, rows_exact, columns_exact, max_iterations, 1.0)
+    sides, exact = (row_mask, column_mask), (rows_exact, columns_exact, total_exact)
+    constrained = allowed is not None or at_least is not None or total_exact
+    if constrained or not holds(tile_shape(*scores.shape[1:]), scores.device):
+        return _solve_on_cpu(scores, sides, budget, allowed, exact, max_iterations, at_least)
+    _, z, iterations, violation = solve(scores, *sides, budget, *exact[:2], max_iterations, 1.0)
     return z, iterations, violation
 
 
 def _solve_on_cpu(
-    scores: Tensor,
-    row_mask: Tensor,
-    column_mask: Tensor,
-    budget: Tensor,
-    allowed: Tensor | None,
-    rows_exact: bool,
-    columns_exact: bool,
-    total_exact: bool,
-    max_iterations: int,
-    at_least: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor]:
+    scores: Tensor, sides: tuple[Tensor, Tensor], budget: Tensor, allowed: Tensor | None,
+    exact: tuple[bool, bool, bool], max_iterations: int, at_least: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Matrices without a solution are NaN; they are solved as empty ones."""
-    exact = (rows_exact, columns_exact, total_exact)
-    solvable = is_solvable(scores, row_mask, column_mask, budget, allowed, *exact, at_least)
+    solvable = is_solvable(scores, *sides, budget, allowed, *exact, at_least)
     if allowed is not None:
         scores = scores.masked_fill(~allowed, -torch.inf)
-    sides = row_mask & solvable[:, None], column_mask & solvable[:, None]
+    solved_sides = (mask & solvable[:, None] for mask in sides)
     bounds = lower_bounds(budget, at_least), budget.clamp(min=0)
     numbers = (*scores.shape[1:], *map(int, exact), max_iterations)
     outputs = (scores, budget, scores.flatten(1).sum(-1))
-    z, iterations, gap = solve_on_cpu(solve_matchings, (scores, *sides, *bounds), outputs, *numbers)
-    lost = ~solvable[:, None, None] & row_mask[:, :, None] & column_mask[:, None, :]
+    z, iterations, gap = solve_on_cpu(solve_matchings, (scores, *solved_sides, *bounds), outputs, *numbers)
+    lost = ~solvable[:, None, None] & sides[0][:, :, None] & sides[1][:, None, :]
     return z.masked_fill(lost, torch.nan), iterations, gap.masked_fill(~solvable, torch.nan)

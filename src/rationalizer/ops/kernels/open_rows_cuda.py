@@ -90,7 +90,7 @@ class OpenRows:
     By convention, `integers` starts with the flags of the rows (not 0 in open rows), followed by room for their list.
     """
 
-    def __init__(self, sizes: tuple[int, int, int], device: torch.device) -> None:
+    def __init__(self, sizes: tuple[int, ...], device: torch.device) -> None:
         pinned = device.type == "cuda"
         dtypes = (torch.float64, torch.int64, torch.uint8)
         with torch.inference_mode(False):  # inference tensors could not be written to by a later training
@@ -164,18 +164,20 @@ def borrow(sizes: tuple[int, int, int], device: torch.device) -> Iterator[OpenRo
         _give_back(open_rows)
 
 
-def _take(sizes: tuple[int, int, int], device: torch.device) -> OpenRows:
+def _take(sizes: tuple[int, ...], device: torch.device) -> OpenRows:
     with _lock, _relaxed_capture():
         while _queued and _queued[0].is_done():
             finished = _queued.popleft()
             finished.alive = ()
             _free.append(finished)
         while _free:
-            open_rows = _free.pop()  # one that is too small is given up: the largest call decides what stays
-            if open_rows.device == device and all(a >= b for a, b in zip(open_rows.sizes, sizes, strict=True)):
-                return open_rows
-        floats, integers, booleans = (1 << max(size - 1, 0).bit_length() for size in sizes)
-        return OpenRows((floats, integers, booleans), device)
+            open_rows = _free.pop()
+            if open_rows.device == device:
+                if all(has >= needs for has, needs in zip(open_rows.sizes, sizes, strict=True)):
+                    return open_rows
+                # Give it up for one that is large enough for both calls: layers that take turns then share memory.
+                sizes = tuple(map(max, sizes, open_rows.sizes))
+        return OpenRows(tuple(1 << max(size - 1, 0).bit_length() for size in sizes), device)
 
 
 def _give_back(open_rows: OpenRows) -> None:
@@ -209,7 +211,7 @@ def solve_on_cpu(solver, inputs, outputs, *numbers: float, support: torch.Tensor
             for tensor, (start, end) in zip(tensors, pairwise(places), strict=True)
         ]
         addresses = [open_rows.integers.data_ptr() + 8 * place for place in places[:-1]]
-        open_rows.integers[:rows].copy_(torch.ones(rows, dtype=torch.int64, device=device), non_blocking=True)
+        open_rows.integers[:rows] = 1  # every row is open
         for block, tensor in zip(blocks, inputs, strict=False):
             block.copy_(tensor, non_blocking=True)
         open_rows.solve(solver, rows, inputs[0] if support is None else support, *addresses, *numbers)
