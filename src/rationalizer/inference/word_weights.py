@@ -56,8 +56,9 @@ def word_weights(
         for first in range(0, len(affordable), batch_size):
             own = affordable[first : first + batch_size]
             rows = [(number, place) for number in own for place in (None, *places[number])]
-            found = _predict_together(trained, examples, predictions, rows)
-            if found is None:
+            if trained.model.can_leave_out:
+                found = _predict_together(trained, examples, predictions, rows)
+            else:
                 parts = (rows[k : k + batch_size] for k in range(0, len(rows), batch_size))
                 found = np.concatenate([_predict_rows(trained, examples, predictions, part) for part in parts])
             supported = support(found, several=trained.task == "multi-label")
@@ -71,16 +72,14 @@ def word_weights(
 
 def _predict_together(
     trained: TrainedModel, examples: Sequence[AnyExample], predictions: Predictions, rows: Sequence[_Row]
-) -> _Outputs | None:
-    """What `_predict_rows` returns, if the predictor can share work between the rows of a text; otherwise None."""
-    if trained.pairs:
-        return None
+) -> _Outputs:
+    """What `_predict_rows` returns; the predictor shares work between the rows of a text."""
     left_out: dict[int, list[int]] = {}
     for number, place in rows:
         left_out.setdefault(number, []).extend(place or ())
     texts, z = _inputs(trained, examples, predictions, [(number, None) for number in left_out])
     outputs = trained.model.predict_without(z, list(left_out.values()), *texts)
-    return None if outputs is None else trained.model.head.predict(outputs).cpu().numpy()
+    return trained.model.head.predict(outputs).cpu().numpy()
 
 
 def _predict_rows(

@@ -50,10 +50,15 @@ class Model(nn.Module):
         """The head's raw outputs for any selection z: (batch, n), or (batch, m, n) for pairs."""
         raise NotImplementedError
 
-    def predict_without(self, z: Tensor, places: Sequence[Sequence[int]], words: WordBatch) -> Tensor | None:
+    @property
+    def can_leave_out(self) -> bool:
+        """Whether `predict_without` is available."""
+        return False
+
+    def predict_without(self, z: Tensor, places: Sequence[Sequence[int]], words: WordBatch) -> Tensor:
         """`predict_from` for the selection z (batch, n) of each text, followed by z with a 0 at each of the text's
-        `places`, in ascending order; None if there is no faster way than `predict_from`."""
-        return None
+        `places`, in ascending order. Faster, and only available if `can_leave_out`."""
+        raise NotImplementedError
 
     def shown(self, z: Tensor, texts: Sequence[WordBatch], constraints: Any = None) -> Tensor:
         """What the predictor sees of a selection that the method made: free punctuation is added."""

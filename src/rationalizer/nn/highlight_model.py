@@ -166,11 +166,13 @@ class HighlightModel(Model):
             features = torch.stack(own, dim=1)
         return self.head(self.dropout(features))
 
-    def predict_without(self, z: Tensor, places: Sequence[Sequence[int]], words: WordBatch) -> Tensor | None:
-        if self.pooling != "max":
-            return None
-        found = self.encoder.max_states_without(words, z, places)
-        return None if found is None else self.head(torch.cat(found, dim=-1))
+    @property
+    def can_leave_out(self) -> bool:
+        return self.pooling == "max" and self.encoder.can_leave_out
+
+    def predict_without(self, z: Tensor, places: Sequence[Sequence[int]], words: WordBatch) -> Tensor:
+        output: Tensor = self.head(torch.cat(self.encoder.max_states_without(words, z, places), dim=-1))
+        return output
 
     def _features(self, encoded: EncodedSelection) -> Tensor:
         return torch.cat([pool(encoded.states, encoded.weights, self.pooling), encoded.global_state], dim=-1)

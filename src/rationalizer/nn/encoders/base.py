@@ -125,11 +125,15 @@ class Encoder(nn.Module):
         """`encode_selection` of several selections z (batch, labels, n) of each text: batch · labels rows."""
         return self.encode_selection(words.repeat(z.shape[1]), z.flatten(0, 1))
 
-    def max_states_without(self, words: WordBatch, z: Tensor, places: Sequence[Sequence[int]]) -> LeftOut | None:
+    @property
+    def can_leave_out(self) -> bool:
+        """Whether `max_states_without` is available."""
+        return False
+
+    def max_states_without(self, words: WordBatch, z: Tensor, places: Sequence[Sequence[int]]) -> LeftOut:
         """`encode_selection`, with max pooling, of the selection z (batch, n) of each text and of the same selection
-        with z = 0 at each of the text's `places`, in ascending order; None if there is no faster way than
-        `encode_selection`."""
-        return None
+        with z = 0 at each of the text's `places`, in ascending order. Faster, and only available if `can_leave_out`."""
+        raise NotImplementedError
 
     def storing_states(self) -> AbstractContextManager[None]:
         """A context in which states that do not change during a training may be stored; used by the training only."""

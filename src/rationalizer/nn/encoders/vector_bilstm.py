@@ -131,7 +131,7 @@ class VectorEncoder(Encoder):
         alone = predicts and not (generates and options.shared)
         self.predictor = self.Network(size, options.hidden) if alone else None
         self.settings = options
-        network = self.generator if self.predictor is None else self.predictor
+        network = self._predictor_network
         assert network is not None, "an encoder needs a generator or a predictor"
         self.ignores_gaps = self.settings.gaps == "closed"
         self.selection_size = network.size_out
@@ -210,7 +210,7 @@ class VectorEncoder(Encoder):
 
     def encode_selection(self, words: WordBatch, z: Tensor) -> EncodedSelection:
         """Vectors of words with z = 0 are replaced by zeros: not even the sign of 0 · x is visible."""
-        network = self.generator if self.predictor is None else self.predictor
+        network = self._predictor_network
         assert network is not None
         vectors = self.dropout(self.word_vectors(words))
         weights = z.to(vectors.dtype)[..., None]
@@ -228,7 +228,7 @@ class VectorEncoder(Encoder):
         selections of similar lengths at a time."""
         if self.settings.gaps != "closed":
             return super().encode_selections(words, z)
-        network = self.generator if self.predictor is None else self.predictor
+        network = self._predictor_network
         assert network is not None
         vectors = self.dropout(self.word_vectors(words))
         labels, n = z.shape[1:]
@@ -245,11 +245,19 @@ class VectorEncoder(Encoder):
         read = network if visible.is_cuda else partial(read_by_length, network)  # lengths are not known on the host
         return EncodedSelection(read(visible, mask), mask, global_state)
 
-    def max_states_without(self, words: WordBatch, z: Tensor, places: Sequence[Sequence[int]]) -> LeftOut | None:
-        network = self.generator if self.predictor is None else self.predictor
-        single = z.device.type == "cpu" and self.learned.weight.dtype == torch.float32
-        if type(network) is not BiLSTM or self.settings.gaps == "closed" or not single:
-            return None
+    @property
+    def _predictor_network(self) -> Any:
+        """The predictor's network, which may be the generator's."""
+        return self.generator if self.predictor is None else self.predictor
+
+    @property
+    def can_leave_out(self) -> bool:
+        network, weight = self._predictor_network, self.learned.weight
+        single = weight.device.type == "cpu" and weight.dtype == torch.float32
+        return single and type(network) is BiLSTM and self.settings.gaps != "closed"
+
+    def max_states_without(self, words: WordBatch, z: Tensor, places: Sequence[Sequence[int]]) -> LeftOut:
+        network = self._predictor_network
         selected = words.only(z != 0)
         vectors = self.word_vectors(selected)[selected.mask]
         states, global_state = leave_out(network, vectors, z, words.mask.sum(1), places)
